@@ -47,23 +47,26 @@ const std::map<std::string, std::set<std::string>> kAllowed = {
              "evaluation", "page",   "monitor", "report",  "train",  "audit",  "serve"}},
 };
 
-// External header prefix -> the only room that may include it (torch/: none, core/compute/tensor.h
-// is enough, but for the transports of ranks). Of two prefixes the longer one holds.
-const std::map<std::string, std::string> kHomes = {
-    {"torch/csrc/distributed/", "dist"},
-    {"hdf5.h", "store"},
-    {"sqlite3.h", "store"},
-    {"CLI/", "cli"},
-    {"torch/", "nowhere"},
-    {"yaml-cpp/", "config"},
-    {"zip.h", "data"},
-    {"zlib.h", "data"},
-    {"zstd.h", "data"},
-    {"utf8proc.h", "data"},
-    {"openssl/", "core"},
-    {"boost/asio/", "serve"},
-    {"boost/beast/", "serve"},
-    {"boost/", "report"},
+// External header prefix -> the only rooms that may include it (torch/: none, core/compute/tensor.h
+// is enough, but for the transports of ranks and the files of torch.save). Of two prefixes the
+// longer one holds.
+const std::map<std::string, std::set<std::string>> kHomes = {
+    {"torch/csrc/distributed/", {"dist"}},
+    {"torch/csrc/jit/serialization/", {"store"}},
+    {"caffe2/serialize/", {"store"}},
+    {"hdf5.h", {"store"}},
+    {"sqlite3.h", {"store"}},
+    {"CLI/", {"cli"}},
+    {"torch/", {}},
+    {"yaml-cpp/", {"config"}},
+    {"zip.h", {"data"}},
+    {"zlib.h", {"core", "data"}},
+    {"zstd.h", {"data"}},
+    {"utf8proc.h", {"data"}},
+    {"openssl/", {"core"}},
+    {"boost/asio/", {"serve"}},
+    {"boost/beast/", {"serve"}},
+    {"boost/", {"report"}},
 };
 
 // The files that parse CLI11, whose header alone takes seconds to compile; the others use
@@ -186,7 +189,7 @@ TEST_CASE("only the store speaks SQL", "[layering]") {
   }
 }
 
-TEST_CASE("each external package has one home", "[layering]") {
+TEST_CASE("each external package has its home", "[layering]") {
   for (const auto& file : sources()) {
     for (const auto& include : includes_of(file)) {
       const auto found = std::find_if(kHomes.rbegin(), kHomes.rend(), [&](const auto& entry) {
@@ -194,9 +197,9 @@ TEST_CASE("each external package has one home", "[layering]") {
       });
       if (found == kHomes.rend()) continue;
       INFO(file << " includes " << include);
-      CHECK(room_of(file) == found->second);
+      CHECK(found->second.contains(room_of(file)));
       if (found->first == "CLI/") CHECK(kParsers.contains(file.filename().string()));
-      if (found->second == "dist" || found->second == "serve")
+      if (room_of(file) == "dist" || room_of(file) == "serve")
         CHECK(file.extension() == ".cpp");  // they take 10 s to compile
     }
   }

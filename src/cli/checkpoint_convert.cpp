@@ -37,19 +37,14 @@ Json to_json(const State& state) {
           {"counters", state->is_counted ? train::kOlmoCounters : "reckoned"}};
 }
 
-void print(const State& state, const models::ModelFiles& source) {
-  if (state) {
-    std::cout << "with the optimizer's state after step " << state->state.step
-              << ": load_path takes it\ncounters"
-              << (state->is_counted ? std::string(" of ") + train::kOlmoCounters
-                                    : ", if every batch had the size that config.yaml says")
-              << ":\n  " << state->state.tokens << " tokens; the data go on with instance "
-              << state->position.instance << " of epoch " << state->position.epoch << '\n';
-  } else if (std::filesystem::exists(source.path / "optim.pt")) {
-    std::cout << "its optimizer's state, optim.pt, is a Python pickle, which can run code and is "
-                 "not read: OLMo's scripts/convert_pt_to_safetensors.py makes optim.safetensors of "
-                 "it\n";
-  }
+void print(const State& state) {
+  if (!state) return;
+  std::cout << "with the optimizer's state after step " << state->state.step
+            << ": load_path takes it\ncounters"
+            << (state->is_counted ? std::string(" of ") + train::kOlmoCounters
+                                  : ", if every batch had the size that config.yaml says")
+            << ":\n  " << state->state.tokens << " tokens; the data go on with instance "
+            << state->position.instance << " of epoch " << state->position.epoch << '\n';
 }
 
 void print(const models::ConvertedModel& converted, const Options& options,
@@ -74,7 +69,7 @@ void print(const models::ConvertedModel& converted, const Options& options,
   for (const auto& file : converted.files) std::cout << "  " << file << '\n';
   std::cout << converted.bytes << " bytes; weights sha256 " << converted.weights_digest.hex()
             << '\n';
-  print(state, source);
+  print(state);
   if (!source.tokenizer.file) {
     std::cout << "its tokenizer is not on this machine"
               << (source.tokenizer.identifier ? " (" + *source.tokenizer.identifier + ")" : "")
@@ -91,15 +86,17 @@ void add_checkpoint_import(const Command& checkpoint) {
       checkpoint.add("import", "Make a checkpoint of ours from Hugging Face's or OLMo's files");
   auto& options = command.options<Options>();
   command
-      .option("FOLDER", options.source,
-              "Hugging Face (config.json, *.safetensors; OLMo 1 or 2) or OLMo (config.yaml, "
-              "model.safetensors and, if it is there, optim.safetensors)")
+      .option(
+          "FOLDER", options.source,
+          "Hugging Face (config.json, *.safetensors or *.bin; OLMo 1 or 2) or OLMo (config.yaml, "
+          "model.safetensors or model.pt and, if they are there, optim.* and train.pt)")
       .required();
   command.option("--to DIR", options.to, kToHelp).required();
   command.json(options.json);
   command.footer(
       "The new folder is a run directory with weights only (step0): eval, inspect, verify, diff "
-      "and load_weights take it. With OLMo's optim.safetensors it is a whole checkpoint (step N), "
+      "and load_weights take it. With OLMo's optim.safetensors or optim.pt it is a whole "
+      "checkpoint (step N), "
       "which load_path takes, too. Nothing has to be imported to be evaluated.\n"
       "Example: olmo-harness checkpoint import OLMo-2-0425-1B --to runs/olmo2-1b");
   command.action([&options] {

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/files/input_file.h"
 #include "store/checkpoint/checkpoint_manifest.h"
+#include "store/checkpoint/weight_files.h"
 #include "store/run_files.h"
 #include "store/runs/run_db.h"
 
@@ -70,10 +71,9 @@ bool is_run_folder(const fs::path& folder) {
 Kind kind_of_folder(const fs::path& folder) {
   if (is_file(folder / store::kManifestName)) return Kind::kCheckpoint;
   if (is_run_folder(folder)) return Kind::kRunFolder;
-  for (const char* name : {"config.json", "config.yaml", "model.safetensors",
-                           "model.safetensors.index.json", "pytorch_model.bin"}) {
-    if (is_file(folder / name)) return Kind::kWeights;
-  }
+  if (store::holds_weights(folder) || is_file(folder / "config.json") ||
+      is_file(folder / "config.yaml"))
+    return Kind::kWeights;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
        entry.increment(error)) {
@@ -94,7 +94,7 @@ Kind kind_of(const fs::path& path) {
   const auto any = [&](std::initializer_list<const char*> names) {
     return std::ranges::find(names, extension) != names.end();
   };
-  if (extension == ".safetensors") return Kind::kWeights;
+  if (store::holds_weights(path)) return Kind::kWeights;
   if (extension == ".npy") return Kind::kTokens;
   if (any({".json", ".yaml", ".yml"})) return Kind::kConfig;
   if (any({".jsonl", ".csv", ".txt", ".gz", ".zst"})) return Kind::kText;

@@ -447,7 +447,8 @@ void visit_keys(T& c, Visitor& visit) {
         c.fused_loss);
   visit(Key{"hf_datasets_cache_dir", kNoEffect, "no data set is fetched while training"}, Absent{});
   visit(Key{"module_outputs_save_steps", kNoEffect, "outputs of modules are not saved"}, Absent{});
-  visit(Key{"load_weights", kStart, "Start from these weights: a checkpoint, or a .safetensors"},
+  visit(Key{"load_weights", kStart,
+            "Start from these weights: a checkpoint, *.safetensors, *.pt or *.bin"},
         c.load_weights);
   visit(Key{"numerics", kNumericsRule,
             "portable: the same bits on every machine; fast: LibTorch's matrix products and "

@@ -22,15 +22,15 @@ struct LoadedModel {
 
 /// Loads a model for inference from any CHECKPOINT:
 ///   - a checkpoint directory of ours, or a run directory (its latest);
-///   - a Hugging Face folder of OlmoForCausalLM or Olmo2ForCausalLM (`config.json` and
-///     `model.safetensors` or its shards), or of the older hf_olmo package (OLMoForCausalLM);
-///   - OLMo's own layout: `config.yaml` with `model:`, and `model.safetensors`.
-/// Safetensors are read through memory maps, so that no more memory is needed than the weights take
+///   - a Hugging Face folder of OlmoForCausalLM or Olmo2ForCausalLM (`config.json`, and
+///     `model.safetensors` or `pytorch_model.bin`, or its shards), or of the older hf_olmo package
+///     (OLMoForCausalLM);
+///   - OLMo's own layout: `config.yaml` with `model:`, and `model.safetensors` or `model.pt`.
+/// Weights are read through memory maps, so that no more memory is needed than the weights take
 /// in the end: bf16 stays bf16, all else becomes fp32.
 ///
 /// Throws Error(kInput) for what is not there, not supported (by the name of the key that asks for
-/// it) or does not fit the config, and for Python pickles with the way to convert them;
-/// Error(kDamaged) for files that are cut short or altered.
+/// it) or does not fit the config; Error(kDamaged) for files that are cut short or altered.
 LoadedModel load_model(const std::filesystem::path& path, const Policy& policy);
 /// The same of what find_model() has found.
 LoadedModel load_model(ModelFiles files, const Policy& policy);

@@ -17,7 +17,7 @@
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/checkpoint_folder.h"
 #include "store/checkpoint/checkpoint_manifest.h"
-#include "store/checkpoint/safetensors.h"
+#include "store/checkpoint/weight_files.h"
 
 namespace olmo::models {
 namespace {
@@ -153,22 +153,6 @@ ModelFiles describe_olmo(const fs::path& folder) {
   return files;
 }
 
-/// Says what to do with a folder whose weights are pickles only.
-void refuse_pickles(const fs::path& folder) {
-  std::error_code ignored;
-  for (fs::directory_iterator entry(folder, ignored), end; !ignored && entry != end;
-       entry.increment(ignored)) {
-    const auto name = entry->path().filename().string();
-    if (name.starts_with("pytorch_model") && name.ends_with(".bin")) {
-      fail(entry->path(),
-           "is a Python pickle, which can run code and is not read; convert the folder with "
-           "Python: `transformers.AutoModelForCausalLM.from_pretrained(\"" +
-               folder.string() + "\").save_pretrained(\"NEW_FOLDER\")`");
-    }
-    if (name.starts_with("model")) refuse_pickle(entry->path());
-  }
-}
-
 }  // namespace
 
 std::string to_string(ModelFormat format) {
@@ -180,31 +164,30 @@ std::string to_string(ModelFormat format) {
 ModelFiles find_model(const fs::path& path) {
   if (!is_there(path)) fail(path, "there is no such checkpoint");
   if (!fs::is_directory(path)) {
-    refuse_pickle(path);
     fail(path,
-         "is a file; a checkpoint is a folder, with config.json or config.yaml beside "
-         "*.safetensors, or one of ours");
+         "is a file; a checkpoint is a folder, with config.json or config.yaml beside its "
+         "weights, or one of ours");
   }
   if (is_file(path / store::kManifestName)) return describe_checkpoint(path);
   const bool hf = is_file(path / kHfConfig), olmo = is_file(path / kOlmoConfig);
-  if (!store::holds_safetensors(path)) {
-    refuse_pickles(path);
+  if (!store::holds_weights(path)) {
     if (hf || olmo) {
       fail(path, std::string("holds ") + (hf ? kHfConfig : kOlmoConfig) +
-                     ", but neither model.safetensors nor model.safetensors.index.json");
+                     ", but no weights: neither model.safetensors nor " +
+                     (hf ? "pytorch_model.bin, nor an index of their shards" : "model.pt"));
     }
     return describe_checkpoint(path);
   }
   if (hf) return describe_hf(path);
   if (olmo) return describe_olmo(path);
   fail(path,
-       "holds safetensors, but neither config.json (Hugging Face) nor config.yaml (OLMo) "
+       "holds weights, but neither config.json (Hugging Face) nor config.yaml (OLMo) "
        "that says what model they are of");
 }
 
 ModelWeights read_model_weights(const ModelFiles& files, bool keep_bf16) {
   if (files.format != ModelFormat::kCheckpoint)
-    return read_safetensors_weights(files.path, files.config, keep_bf16);
+    return read_foreign_weights(files.path, files.config, keep_bf16);
   const store::CheckpointReader reader(files.path);
   ModelWeights weights{.tensors = reader.read("model"), .digest = {}};
   std::vector<TensorDigest> digests;

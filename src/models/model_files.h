@@ -22,7 +22,7 @@ enum class ModelFormat {
   kHf,          ///< OlmoForCausalLM
   kHf2,         ///< Olmo2ForCausalLM
   kHfOlmo,      ///< OLMoForCausalLM of the package hf_olmo
-  kOlmo,        ///< OLMo's own: config.yaml and model.safetensors
+  kOlmo,        ///< OLMo's own: config.yaml, and model.safetensors or model.pt
 };
 /// olmo-harness, hf-olmo, hf-olmo2, hf_olmo, olmo.
 std::string to_string(ModelFormat format);

@@ -1,15 +1,20 @@
 #include "models/olmo_optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <ranges>
 #include <string>
 #include <utility>
 
 #include "core/error.h"
+#include "core/files/input_file.h"
 #include "core/text/safe_text.h"
 #include "model/hf_names.h"
 #include "model/parameters.h"
+#include "store/checkpoint/pickle.h"
 #include "store/checkpoint/safetensors.h"
+#include "store/checkpoint/torch_file.h"
 
 namespace olmo::models {
 namespace {
@@ -19,13 +24,44 @@ namespace fs = std::filesystem;
 /// Most updates whose number fp32, in which torch keeps it, tells from the next.
 constexpr double kMostUpdates = 1 << 24;
 
+using Path = std::vector<std::string>;  // of the dicts' keys on the way to a tensor
+using Names = std::map<std::string, std::string>;
+
+constexpr char kGroups[] = "param_groups";
+
+/// Names of parameters by the numbers that they have in the optimizer's state under DDP.
+Names names_of_numbers(const store::PickleValue& param_groups) {
+  Names names;
+  for (const auto* group : param_groups.items) {
+    const auto *numbers = group->find("params"), *texts = group->find("param_names");
+    if (numbers == nullptr || texts == nullptr) continue;
+    for (std::size_t i = 0; i < std::min(numbers->items.size(), texts->items.size()); ++i) {
+      const auto& number = *numbers->items[i];
+      if (number.kind == store::PickleValue::Kind::kInteger)
+        names[std::to_string(number.integer)] = texts->items[i]->text;
+    }
+  }
+  return names;
+}
+
+/// A tensor's place in the nested dicts that OLMo saved.
+Path path_of(const std::string& entry, bool is_torch_file) {
+  if (!is_torch_file) return store::decode_olmo_path(entry);
+  Path path;
+  for (const auto part : std::views::split(entry, '/')) path.emplace_back(part.begin(), part.end());
+  return path;
+}
+
 class StateFile {
  public:
-  explicit StateFile(const fs::path& path) : file_(path), where_(path.string()) {
+  StateFile(store::TensorFile file, const Names& names, bool is_torch_file)
+      : file_(std::move(file)), where_(file_.map().path().string()) {
     for (const auto& entry : file_.entries()) {
-      const auto names = store::decode_olmo_path(entry.name);
-      if (names.size() != 3 || names[0] != "state") continue;
-      keys_[{names[2], model::strip_wrapper_prefixes(names[1])}] = entry.name;
+      const auto path = path_of(entry.name, is_torch_file);
+      if (path.size() != 3 || path[0] != "state") continue;
+      const auto named = names.find(path[1]);
+      const auto& name = named == names.end() ? path[1] : named->second;
+      keys_[{path[2], model::strip_wrapper_prefixes(name)}] = entry.name;
     }
   }
 
@@ -39,8 +75,8 @@ class StateFile {
     const auto found = keys_.find({part, spec.name});
     if (found == keys_.end())
       fail(part, spec.name,
-           "is missing: expected the state of AdamW by the parameters' names, as OLMo saves it "
-           "under FSDP");
+           "is missing: expected the state of AdamW, by the parameters' names or with the "
+           "`param_groups` that name them");
     at::Tensor tensor = file_.tensor(found->second);
     if (tensor.scalar_type() != at::kFloat) fail(part, spec.name, "is not F32");
     if (tensor.sizes() != at::IntArrayRef(shape))
@@ -61,18 +97,38 @@ class StateFile {
   }
 
  private:
-  store::SafetensorsFile file_;
+  store::TensorFile file_;
   std::string where_;
   std::map<std::pair<std::string, std::string>, std::string> keys_;
 };
+
+StateFile open_torch(const fs::path& path) {
+  store::TorchFile file(path);
+  const auto* groups = file.root().find(kGroups);
+  return {std::move(file), groups == nullptr ? Names() : names_of_numbers(*groups), true};
+}
+
+StateFile open_safetensors(const fs::path& path) {
+  store::SafetensorsFile file(path);
+  Names names;
+  for (const auto& entry : file.entries()) {
+    if (store::decode_olmo_path(entry.name) != Path{kGroups}) continue;
+    const auto bytes = file.bytes(entry);
+    std::string pickle(bytes.size(), '\0');
+    copy_mapped(file.map(), entry.offset, std::as_writable_bytes(std::span(pickle)));
+    names = names_of_numbers(store::Pickle(std::move(pickle), path.string()).root());
+  }
+  return {std::move(file), names, false};
+}
 
 }  // namespace
 
 std::optional<OlmoOptimizer> read_olmo_optimizer(const fs::path& folder,
                                                  const model::ModelConfig& config) {
-  const fs::path path = folder / kOlmoOptimizer;
-  if (!fs::exists(path)) return std::nullopt;
-  const StateFile file(path);
+  const fs::path safetensors = folder / "optim.safetensors", pickle = folder / "optim.pt";
+  const bool is_safetensors = is_there(safetensors);
+  if (!is_safetensors && !is_there(pickle)) return std::nullopt;
+  const StateFile file = is_safetensors ? open_safetensors(safetensors) : open_torch(pickle);
   OlmoOptimizer state;
   const auto specs = model::parameter_specs(config);
   for (const auto& spec : specs) {

@@ -9,21 +9,19 @@
 
 namespace olmo::models {
 
-inline constexpr const char* kOlmoOptimizer = "optim.safetensors";
-
 /// The optimizer's state in one of OLMo's own checkpoints.
 struct OlmoOptimizer {
   NamedTensors tensors;   ///< named as those of our checkpoints: exp_avg/NAME, …, step/NAME
   std::int64_t step = 0;  ///< updates that every parameter has seen
 };
 
-/// Reads FOLDER/optim.safetensors, which OLMo's FullCheckpointer writes under FSDP (and its
-/// scripts/convert_pt_to_safetensors.py makes of optim.pt): AdamW's moments of a model of `config`,
-/// by the parameters' names. Nothing if the file is not there. Settings that lie beside the state
-/// in Python pickles are not read.
+/// Reads FOLDER/optim.safetensors, else FOLDER/optim.pt, as OLMo's FullCheckpointer writes them:
+/// AdamW's moments of a model of `config`, by the parameters' names (FSDP), or by the numbers that
+/// `param_groups` gives them (DDP). Nothing if neither is there. Settings beside the state are not
+/// read.
 ///
-/// Throws as SafetensorsFile; Error(kInput) naming a tensor that is missing or of another shape or
-/// dtype, or numbers of updates that differ.
+/// Throws as SafetensorsFile and TorchFile; Error(kInput) naming a tensor that is missing or of
+/// another shape or dtype, or numbers of updates that differ.
 std::optional<OlmoOptimizer> read_olmo_optimizer(const std::filesystem::path& folder,
                                                  const model::ModelConfig& config);
 

@@ -14,21 +14,22 @@
 #include "store/checkpoint/checkpoint_folder.h"
 #include "store/checkpoint/raw_file.h"
 #include "store/checkpoint/safetensors.h"
+#include "store/checkpoint/weight_files.h"
 
 namespace olmo::models {
 namespace {
 
 namespace fs = std::filesystem;
-using store::SafetensorsEntry;
-using store::SafetensorsFile;
+using store::TensorEntry;
+using store::TensorFile;
 
 constexpr std::size_t kBlock = std::size_t{1}
                                << 18;  // values that are widened and hashed at a time
 
 /// A tensor in one of the files.
 struct Source {
-  const SafetensorsFile* file = nullptr;
-  const SafetensorsEntry* entry = nullptr;
+  const TensorFile* file = nullptr;
+  const TensorEntry* entry = nullptr;
 };
 
 /// One of the model's tensors and those whose rows make it.
@@ -45,14 +46,18 @@ struct Assembly {
   }
 };
 
+/// What rotary embeddings are computed from, which older versions of transformers saved, too.
+constexpr std::string_view kOldBuffer = ".rotary_emb.inv_freq";
+
 /// The tensors of all files, by name; what has been taken is gone.
 class Sources {
  public:
-  Sources(const std::filesystem::path& path, const std::vector<SafetensorsFile>& files)
+  Sources(const std::filesystem::path& path, const std::vector<TensorFile>& files)
       : where_(path.string()) {
     for (const auto& file : files) {
       for (const auto& entry : file.entries()) {
         const auto name = model::strip_wrapper_prefixes(store::decode_olmo_key(entry.name));
+        if (name.ends_with(kOldBuffer)) continue;
         hf_names_ = hf_names_ || model::is_hf_name(name);
         if (!by_name_.emplace(name, Source{&file, &entry}).second) fail(name, "is there twice");
       }
@@ -156,6 +161,8 @@ Digest read(const Assembly& assembly, const WeightSlice& slice, const at::Tensor
     const auto end = std::clamp<std::int64_t>(slice.begin + slice.size - part_begin, 0, values);
     part_begin += values;
     if (begin == end) continue;
+    const bool is_whole = begin == 0 && end == values;
+    store::TensorCheck check(*file, *entry);
     const auto count = static_cast<std::size_t>(end - begin);
     const auto bytes =
         file->bytes(*entry).subspan(static_cast<std::size_t>(begin) * width, count * width);
@@ -165,6 +172,7 @@ Digest read(const Assembly& assembly, const WeightSlice& slice, const at::Tensor
       stored.resize(size * width);
       copy_mapped(file->map(), entry->offset + (static_cast<std::size_t>(begin) + first) * width,
                   stored);
+      if (is_whole) check.update(stored);
       const std::byte* from = stored.data();
       widen(entry->dtype, from, size, block.data());
       if (hashed) hash.update(block.data(), size * sizeof(float));
@@ -176,6 +184,7 @@ Digest read(const Assembly& assembly, const WeightSlice& slice, const at::Tensor
     }
     file->map().drop(bytes);
     file->map().check_not_cut();
+    if (is_whole) check.finish();
   }
   return hash.finish();
 }
@@ -197,7 +206,7 @@ struct HowToRead {
 
 Read read_all(const fs::path& path, const model::ModelConfig& config, const HowToRead& how) {
   const auto& slices = how.slices;
-  const auto files = store::open_safetensors(path);
+  const auto files = store::open_weights(path);
   Sources sources(path, files);
   std::vector<Assembly> assemblies = plan(sources, config, how.keep_bf16);
   const std::size_t parameters = assemblies.size();
@@ -241,25 +250,14 @@ Read read_all(const fs::path& path, const model::ModelConfig& config, const HowT
 
 }  // namespace
 
-void refuse_pickle(const fs::path& path) {
-  const auto extension = path.extension();
-  if (extension != ".pt" && extension != ".bin" && extension != ".pth") return;
-  throw Error(ErrorKind::kInput,
-              path.string() +
-                  ": is a Python pickle, which can run code and is not read; convert it with "
-                  "Python: `safetensors.torch.save_file(torch.load(FILE, weights_only=True), "
-                  "\"model.safetensors\")`");
-}
-
 void require_weights(const fs::path& path) {
   if (!fs::exists(path))
     throw Error(ErrorKind::kInput, path.string() + ": there are no such weights");
-  refuse_pickle(path);
 }
 
 NamedTensors read_weights(const fs::path& path, const model::ModelConfig& config) {
   require_weights(path);
-  if (!store::holds_safetensors(path))
+  if (!store::holds_weights(path))
     return store::read_checkpoint(store::resolve_checkpoint(path), /*weights_only=*/true).model;
   return read_all(path, config, {}).tensors;
 }
@@ -286,14 +284,14 @@ Digest weights_digest(const NamedTensors& tensors) {
   return weights_digest(std::move(digests));
 }
 
-ModelWeights read_safetensors_weights(const fs::path& path, const model::ModelConfig& config,
-                                      bool keep_bf16) {
+ModelWeights read_foreign_weights(const fs::path& path, const model::ModelConfig& config,
+                                  bool keep_bf16) {
   Read whole = read_all(path, config, {.keep_bf16 = keep_bf16, .hashed = true});
   return {std::move(whole.tensors), weights_digest(std::move(whole.digests))};
 }
 
-NamedTensors read_safetensors_slices(const fs::path& path, const model::ModelConfig& config,
-                                     std::span<const WeightSlice> slices) {
+NamedTensors read_foreign_slices(const fs::path& path, const model::ModelConfig& config,
+                                 std::span<const WeightSlice> slices) {
   return read_all(path, config, {.slices = slices}).tensors;
 }
 

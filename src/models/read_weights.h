@@ -14,9 +14,8 @@
 namespace olmo::models {
 
 /// Weights under OLMo's names, in fp32, from whatever holds them: a checkpoint or run directory of
-/// ours, a .safetensors file, or a folder of them, with OLMo's or Hugging Face's names. Throws
-/// Error(kInput) or Error(kDamaged) naming the file; Python pickles are refused with the way to
-/// convert them.
+/// ours, or what store::open_weights takes, with OLMo's or Hugging Face's names. Throws
+/// Error(kInput) or Error(kDamaged) naming the file.
 NamedTensors read_weights(const std::filesystem::path& path, const model::ModelConfig& config);
 
 /// Values [begin, begin + size) of a flattened tensor.
@@ -24,17 +23,15 @@ struct WeightSlice {
   std::int64_t begin = 0, size = 0;
 };
 
-/// As read_weights() of safetensors, but of each parameter (in the order of parameter_specs) only
-/// its slice, flat: what a rank needs of a model that is larger than its memory. Of a tied model's
-/// head only the slice is compared with the embedding.
-NamedTensors read_safetensors_slices(const std::filesystem::path& path,
-                                     const model::ModelConfig& config,
-                                     std::span<const WeightSlice> slices);
+/// As read_weights() of other software's files, but of each parameter (in the order of
+/// parameter_specs) only its slice, flat: what a rank needs of a model that is larger than its
+/// memory. Of a tied model's head only the slice is compared with the embedding.
+NamedTensors read_foreign_slices(const std::filesystem::path& path,
+                                 const model::ModelConfig& config,
+                                 std::span<const WeightSlice> slices);
 
-/// Throws Error(kInput) if nothing is there, or what is named as a Python pickle.
+/// Throws Error(kInput) if nothing is there.
 void require_weights(const std::filesystem::path& path);
-/// Throws Error(kInput) with the way to convert it if `path` is named as a Python pickle.
-void refuse_pickle(const std::filesystem::path& path);
 
 /// A tensor's name, shape and digest: the SHA-256 of its values as little-endian fp32.
 struct TensorDigest {
@@ -58,14 +55,14 @@ struct ModelWeights {
   Digest digest;
 };
 
-/// Reads a .safetensors file, or a folder of them, with OLMo's or Hugging Face's names, as the
-/// weights of a model of `config`: tensor by tensor through memory maps whose pages are given back,
+/// Reads what store::open_weights takes, with OLMo's or Hugging Face's names, as the weights of a
+/// model of `config`: tensor by tensor through memory maps whose pages are given back,
 /// in parallel. fp32; with `keep_bf16`, matrices that are stored in bf16 stay so.
 ///
-/// Throws as store::open_safetensors; Error(kInput) naming tensors that are missing, unknown, or of
+/// Throws as store::open_weights; Error(kInput) naming tensors that are missing, unknown, or of
 /// another shape or dtype than the config asks for. A tied model may carry its head twice, if it
 /// equals the embedding.
-ModelWeights read_safetensors_weights(const std::filesystem::path& path,
-                                      const model::ModelConfig& config, bool keep_bf16);
+ModelWeights read_foreign_weights(const std::filesystem::path& path,
+                                  const model::ModelConfig& config, bool keep_bf16);
 
 }  // namespace olmo::models

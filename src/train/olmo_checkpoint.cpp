@@ -8,11 +8,9 @@
 #include "config/as_input.h"
 #include "core/error.h"
 #include "core/files/input_file.h"
-#include "core/files/private_folder.h"
-#include "data/zip_file.h"
 #include "models/olmo_optimizer.h"
 #include "models/read_weights.h"
-#include "store/checkpoint/pickled_integers.h"
+#include "store/checkpoint/torch_file.h"
 
 namespace olmo::train {
 namespace {
@@ -28,19 +26,6 @@ std::int64_t multiplied(std::int64_t steps, std::int64_t of_step, const fs::path
 
 config::TrainConfig read_config(const fs::path& file) {
   return config::as_input([&] { return config::load_config(file).config; });
-}
-
-/// The whole numbers that torch.save wrote into a file, by name.
-std::map<std::string, std::int64_t> read_numbers(const fs::path& file) {
-  const PrivateFolder unpacked("olmo-harness-counters-");
-  const std::string name = "data.pkl";
-  const auto files = data::unpack_zip(file, unpacked.path(), [&](std::string_view entry) {
-    return entry.ends_with("/" + name) ? name : std::string();
-  });
-  if (files != 1)
-    throw Error(ErrorKind::kInput,
-                file.string() + ": holds no " + name + ", as torch.save writes it");
-  return store::pickled_integers(read_file(unpacked.path() / name), file.string());
 }
 
 /// What OLMo's trainer had counted, by the names that it has had for that
@@ -78,7 +63,7 @@ OlmoState read_counters(const fs::path& folder, std::int64_t steps,
                         const config::TrainConfig& config) {
   const fs::path file = folder / kOlmoCounters;
   if (!is_there(file)) return counters_of({}, steps, config, folder / models::kOlmoConfig);
-  const auto numbers = read_numbers(file);
+  const auto numbers = store::TorchFile(file).root().integers();
   if (!numbers.contains("global_step"))
     throw Error(ErrorKind::kInput,
                 file.string() + ": holds no `global_step`, as OLMo's trainer writes it");

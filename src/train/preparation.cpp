@@ -18,7 +18,7 @@
 #include "data/token_file.h"
 #include "models/read_weights.h"
 #include "store/checkpoint/checkpoint_folder.h"
-#include "store/checkpoint/safetensors.h"
+#include "store/checkpoint/weight_files.h"
 
 namespace olmo::train {
 namespace {
@@ -303,7 +303,7 @@ void Problems::throw_if_any() const {
 
 fs::path place_of_weights(const fs::path& weights) {
   models::require_weights(weights);
-  return store::holds_safetensors(weights) ? weights : store::resolve_checkpoint(weights);
+  return store::holds_weights(weights) ? weights : store::resolve_checkpoint(weights);
 }
 
 std::vector<store::InputRecord> describe_weights(const fs::path& weights) {

@@ -9,7 +9,7 @@
 #include "dist/exchange.h"
 #include "dist/together.h"
 #include "models/read_weights.h"
-#include "store/checkpoint/safetensors.h"
+#include "store/checkpoint/weight_files.h"
 #include "train/rank_checkpoint.h"
 #include "train/shared_inputs.h"
 
@@ -56,10 +56,10 @@ std::optional<DataPosition> read_begin(const Json& data, const std::string& wher
   return read_position(begin, counter(begin, "step", where), where);
 }
 
-/// The files from which safetensors weights are read.
+/// The files from which weights of other software are read.
 std::vector<InputFile> files_of(const std::filesystem::path& weights) {
   std::vector<InputFile> files;
-  for (const auto& file : store::open_safetensors(weights))
+  for (const auto& file : store::open_weights(weights))
     files.push_back({"weights", file.map().path()});
   return files;
 }
@@ -72,7 +72,7 @@ void load_weights(Stepper& stepper, const std::filesystem::path& path) {
   if (ranks.size() == 1) return stepper.load_weights(models::read_weights(path, model));
   dist::together(ranks, [&] { models::require_weights(path); });
   const ParameterParts parts = stepper.parameter_parts();
-  if (!dist::broadcast_value(ranks, store::holds_safetensors(path), 0)) {
+  if (!dist::broadcast_value(ranks, store::holds_weights(path), 0)) {
     RankCheckpoints checkpoints(ranks.split(0), {}, parts);
     return stepper.load_owned_weights(checkpoints.read_weights(path));
   }
@@ -82,7 +82,7 @@ void load_weights(Stepper& stepper, const std::filesystem::path& path) {
   std::vector<models::WeightSlice> slices;
   for (const auto& part : parts) slices.push_back({part.begin, part.size});
   NamedTensors owned;
-  dist::together(ranks, [&] { owned = models::read_safetensors_slices(path, model, slices); });
+  dist::together(ranks, [&] { owned = models::read_foreign_slices(path, model, slices); });
   stepper.load_owned_weights(owned);
 }
 

@@ -11,8 +11,8 @@
 #include "import/steps.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/checkpoint_manifest.h"
-#include "store/checkpoint/pickled_integers.h"
 #include "store/checkpoint/safetensors.h"
+#include "store/checkpoint/torch_file.h"
 #include "store/runs/run_db.h"
 
 namespace olmo::fuzz {
@@ -121,7 +121,7 @@ std::vector<std::string> instance_seeds() {
       "\"num_tokens\": 1, \"num_chars\": 2, \"num_bytes\": 2, \"is_greedy\": false}]}\n"};
 }
 
-void parse_pickle(const std::string& input) { (void)store::pickled_integers(input, "x.pt"); }
+void parse_pickle(const std::string& input) { (void)store::Pickle(input, "x.pt"); }
 
 std::vector<std::string> pickle_seeds() {
   using namespace std::string_literals;
@@ -131,6 +131,16 @@ std::vector<std::string> pickle_seeds() {
       "aX\x01\0\0\0dq\x05h\x01"
       "cnumpy\nx\nq\x06(K\x01\x8a\x01\x02tRbu."s,
       "\x80\x04\x95\x09\0\0\0\0\0\0\0}\x94\x8c\x01n\x94K\x02\x85Q\x86s."s};
+}
+
+void parse_torch_file(const std::string& input) {
+  const store::TorchFile file(file_of(input, "model.pt"));
+  for (const auto& entry : file.entries()) {
+    try {
+      (void)file.tensor(entry.name);
+    } catch (const Error&) {  // of another dtype, or changed
+    }
+  }
 }
 
 void parse_name(const std::string& input) { (void)store::parse_run_name(input); }
@@ -145,6 +155,8 @@ std::vector<Target> store_targets() {
       {"log", 1 << 12, parse_log, log_seeds},
       {"instances", 1 << 12, parse_instances, instance_seeds},
       {"pickle", 1 << 9, parse_pickle, pickle_seeds},
+      {"torch_file", 1 << 13, parse_torch_file,
+       [] { return files_below("tests/data/store/torch", ".pt"); }},
       {"run_name", 256, parse_name, [] {
          return std::vector<std::string>{"run.db", "a/run.db:20260131T2", "/runs/x", ":", "a:b:c"};
        }}};

@@ -6,7 +6,8 @@ Run:   python3 tests/goldens/make_olmo_checkpoint.py
 config.yaml, model.safetensors and optim.safetensors are written by OLMo's functions after SAVED steps, with the parameters' names
 that FSDP gives the optimizer's state; train.pt is what torch.save makes of what OLMo's Trainer.trainer_state_dict() holds, with the
 state of the CPU's random generator in place of a GPU's. after.json has the steps up to MORE of the trainer that restored them, as trajectories have.
-The tokens are make_trajectory's token_ids().
+The tokens are make_trajectory's token_ids(). pickled/ holds the same tensors as model.pt and optim.pt; by_number/ the optimizer's
+state by numbers instead of names, as DDP gives it.
 """
 
 import json
@@ -46,6 +47,15 @@ def optim_state_of(trainer):
     return {"state": {names[p]: dict(state) for p, state in trainer.optim.state.items()}, "param_groups": groups}
 
 
+def save_other_forms(trainer, folder):
+    for form in ("pickled", "by_number"):
+        (folder / form).mkdir(exist_ok=True)
+    torch.save(trainer.model.state_dict(), folder / "pickled/model.pt")
+    torch.save(optim_state_of(trainer), folder / "pickled/optim.pt")
+    torch.save(trainer.optim.state_dict(), folder / "by_number/optim.pt")
+    state_dict_to_safetensors_file(trainer.optim.state_dict(), folder / "by_number/optim.safetensors")
+
+
 def restored(cfg, folder, counters):
     trainer = trainer_of(cfg, safetensors_file_to_state_dict(folder / "model.safetensors"))
     saved = safetensors_file_to_state_dict(folder / "optim.safetensors")
@@ -67,6 +77,7 @@ def main():
         train(before, SAVED)
         state_dict_to_safetensors_file(before.model.state_dict(), folder / "model.safetensors")
         state_dict_to_safetensors_file(optim_state_of(before), folder / "optim.safetensors")
+        save_other_forms(before, folder)
         per_epoch = before.batches_per_epoch
         counters = dict(epoch=SAVED // per_epoch, global_step=SAVED,
                         global_train_examples_seen_this_epoch=SAVED % per_epoch * 8,

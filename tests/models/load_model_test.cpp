@@ -219,17 +219,27 @@ TEST_CASE("paths that hold no model are refused with what was looked for", "[mod
   refused(folder.path(), "neither config.json");
 }
 
-TEST_CASE("folders of Python pickles are refused with the way to convert them", "[models]") {
-  for (const char* name : {"pytorch_model.bin", "pytorch_model-00001-of-00002.bin"}) {
-    const Copy copy("olmo1");
-    fs::rename(copy / "model.safetensors", copy / name);
-    check_refused(copy, ErrorKind::kInput, "save_pretrained");
-  }
-  const Copy copy("olmo1_layout");
-  fs::rename(copy / "model.safetensors", copy / "model.pt");
-  check_refused(copy, ErrorKind::kInput, "save_file");
-  fs::remove(copy / "model.pt");
-  check_refused(copy, ErrorKind::kInput, "neither model.safetensors nor");
+TEST_CASE("weights that torch saved give the model that safetensors give", "[models]") {
+  const auto digest_of = [](const fs::path& folder) {
+    return load_model(folder, policy()).weights_digest;
+  };
+  const Copy hf("olmo1");
+  const Digest of_hf = digest_of(hf.path());
+  fs::remove(hf / "model.safetensors");
+  check_refused(hf, ErrorKind::kInput, "neither model.safetensors nor pytorch_model.bin");
+  for (const auto& file : fs::directory_iterator(kGoldens / "torch"))
+    if (file.path().filename() != "model.pt") fs::copy(file, hf.path());
+  CHECK(digest_of(hf.path()) == of_hf);
+
+  const Copy olmo("olmo1_layout");
+  const Digest of_olmo = digest_of(olmo.path());
+  fs::remove(olmo / "model.safetensors");
+  check_refused(olmo, ErrorKind::kInput, "neither model.safetensors nor model.pt");
+  fs::copy(kGoldens / "torch/model.pt", olmo.path());
+  CHECK(digest_of(olmo.path()) == of_olmo);
+  std::fstream(olmo / "model.pt", std::ios::in | std::ios::out | std::ios::binary).seekp(6000)
+      << "x";
+  check_refused(olmo, ErrorKind::kDamaged, "its bytes do not have the checksum");
 }
 
 TEST_CASE("tensors that do not fit the config are named", "[models]") {

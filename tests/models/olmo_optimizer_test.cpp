@@ -16,17 +16,18 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr char kFile[] = "optim.safetensors";
 const fs::path kGolden = OLMO_TEST_DATA "/train/olmo_checkpoint";
 
 /// The golden file with its tensors changed, in a folder.
 template <class Edit>
 void write_state(const fs::path& folder, const Edit& edit) {
-  const store::SafetensorsFile golden(kGolden / models::kOlmoOptimizer);
+  const store::SafetensorsFile golden(kGolden / kFile);
   NamedTensors tensors;
   for (const auto& entry : golden.entries())
     tensors.push_back({entry.name, golden.tensor(entry.name)});
   edit(tensors);
-  store::write_safetensors(folder / models::kOlmoOptimizer, tensors);
+  store::write_safetensors(folder / kFile, tensors);
 }
 
 /// The tensor of one part of one parameter.
@@ -54,6 +55,25 @@ TEST_CASE("the optimizer's state that OLMo saved is read under our names", "[mod
   CHECK_FALSE(read_olmo_optimizer(kGolden.parent_path(), config));
 }
 
+TEST_CASE("a state that torch saved, or that goes by numbers, is the same", "[models]") {
+  const auto config = models::find_model(kGolden).config;
+  const auto expected = read_olmo_optimizer(kGolden, config)->tensors;
+  const auto check_same = [&](const std::string& file) {
+    INFO(file);
+    const test::TemporaryDirectory folder;
+    fs::copy(kGolden / file, folder.path());
+    const auto state = read_olmo_optimizer(folder.path(), config);
+    REQUIRE(state);
+    REQUIRE(state->tensors.size() == expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      CHECK(state->tensors[i].name == expected[i].name);
+      CHECK(at::equal(state->tensors[i].tensor, expected[i].tensor));
+    }
+  };
+  for (const char* file : {"pickled/optim.pt", "by_number/optim.pt", "by_number/optim.safetensors"})
+    check_same(file);
+}
+
 TEST_CASE("a state that does not fit its model is told by parameter and part", "[models]") {
   const auto config = models::find_model(kGolden).config;
   const test::TemporaryDirectory folder;
@@ -64,7 +84,7 @@ TEST_CASE("a state that does not fit its model is told by parameter and part", "
   };
   check([&](auto& tensors) { tensor_of(tensors, "exp_avg", name).name = "exp_avg"; },
         "optim.safetensors: `exp_avg` of transformer.ln_f.weight is missing: expected the state of "
-        "AdamW by the parameters' names");
+        "AdamW, by the parameters' names");
   check([&](auto& tensors) { tensor_of(tensors, "exp_avg_sq", name).tensor = at::zeros({8}); },
         "`exp_avg_sq` of transformer.ln_f.weight has another shape");
   check(

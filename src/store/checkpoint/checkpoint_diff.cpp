@@ -14,6 +14,7 @@
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/checkpoint_folder.h"
 #include "store/checkpoint/safetensors.h"
+#include "store/checkpoint/weight_files.h"
 
 namespace olmo::store {
 namespace {
@@ -76,11 +77,11 @@ std::string dtype_word(const std::string& word) {
   return word == "I64" ? "int64" : word;
 }
 
-TensorSource safetensors_source(const std::filesystem::path& path) {
-  const auto files = std::make_shared<const std::vector<SafetensorsFile>>(open_safetensors(path));
+TensorSource foreign_source(const std::filesystem::path& path) {
+  const auto files = std::make_shared<const std::vector<TensorFile>>(open_weights(path));
   TensorSource source;
-  for (const SafetensorsFile& file : *files) {
-    for (const SafetensorsEntry& entry : file.entries()) {
+  for (const TensorFile& file : *files) {
+    for (const TensorEntry& entry : file.entries()) {
       source.entries.push_back(
           {.name = "model/" + decode_olmo_key(entry.name),
            .dtype = dtype_word(entry.dtype),
@@ -106,7 +107,7 @@ std::string to_string(Verdict verdict) {
 }
 
 TensorSource open_tensor_source(const std::filesystem::path& path, bool weights_only) {
-  if (holds_safetensors(path)) return safetensors_source(path);
+  if (holds_weights(path)) return foreign_source(path);
   const auto reader = std::make_shared<const CheckpointReader>(resolve_checkpoint(path));
   TensorSource source;
   for (const auto& dataset : reader->datasets()) {

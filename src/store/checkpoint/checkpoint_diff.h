@@ -21,8 +21,8 @@ struct TensorSource {
   std::vector<Entry> entries;
 };
 
-/// Opens whatever holds tensors: a checkpoint, a run's folder (its latest), a .safetensors file, or
-/// a folder with model.safetensors or its shards, whose names become model/NAME (Hugging Face's are
+/// Opens whatever holds tensors: a checkpoint, a run's folder (its latest), or what
+/// open_weights() takes, whose names become model/NAME (Hugging Face's are
 /// not translated). `weights_only` leaves the optimizer out. Throws Error(kInput) or
 /// Error(kDamaged).
 TensorSource open_tensor_source(const std::filesystem::path& path, bool weights_only = false);

@@ -2,6 +2,8 @@
 #include <optional>
 #include <string_view>
 
+#include "core/error.h"
+#include "store/checkpoint/pickle.h"
 #include "store/checkpoint/safetensors.h"
 
 namespace olmo::store {
@@ -10,12 +12,10 @@ namespace {
 constexpr std::string_view kAlphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-// Opcodes around the names: PROTO 4, FRAME; MEMOIZE after each; then TUPLE1, 2 or 3, MEMOIZE,
-// NEWFALSE, TUPLE2, MEMOIZE, STOP.
+// Opcodes around the name: PROTO 4, FRAME; MEMOIZE, TUPLE1, MEMOIZE, NEWFALSE, TUPLE2, MEMOIZE,
+// STOP.
 constexpr std::string_view kHead = "\x80\x04\x95";
-constexpr std::string_view kTuples = "\x85\x86\x87";
-constexpr std::string_view kTail = "\x94\x89\x86\x94.";
-constexpr char kMemoize = '\x94';
+constexpr std::string_view kTail = "\x94\x85\x94\x89\x86\x94.";
 constexpr std::size_t kFrameLength = 8;
 constexpr char kShortText = '\x8c';  // SHORT_BINUNICODE: one byte of length
 constexpr char kText = 'X';          // BINUNICODE: four
@@ -26,32 +26,11 @@ std::string little_endian(std::uint64_t value, std::size_t bytes) {
   return text;
 }
 
-std::string pickle(const std::vector<std::string>& names) {
-  std::string body;
-  for (const auto& name : names) {
-    const bool is_short = name.size() < 256;
-    body += is_short ? kShortText : kText;
-    body += little_endian(name.size(), is_short ? 1 : 4) + name + kMemoize;
-  }
-  body += kTuples[names.size() - 1];
-  body += kTail;
+std::string pickle(const std::string& name) {
+  const bool is_short = name.size() < 256;
+  std::string body(1, is_short ? kShortText : kText);
+  body += little_endian(name.size(), is_short ? 1 : 4) + name + std::string(kTail);
   return std::string(kHead) + little_endian(body.size(), kFrameLength) + body;
-}
-
-/// The text that is pickled at `at`, which moves behind it and its MEMOIZE; nothing: none is.
-std::optional<std::string> unpickle_text(std::string_view bytes, std::size_t& at) {
-  if (at >= bytes.size() || (bytes[at] != kShortText && bytes[at] != kText)) return std::nullopt;
-  const std::size_t digits = bytes[at] == kShortText ? 1 : 4;
-  ++at;
-  if (digits > bytes.size() - at) return std::nullopt;
-  std::size_t length = 0;
-  for (std::size_t i = digits; i-- > 0;)
-    length = length << 8U | static_cast<std::uint8_t>(bytes[at + i]);
-  at += digits;
-  if (length >= bytes.size() - at) return std::nullopt;
-  std::string text(bytes.substr(at, length));
-  at += length + 1;
-  return text;
 }
 
 std::string to_base64(const std::string& bytes) {
@@ -88,20 +67,27 @@ std::optional<std::string> from_base64(std::string_view text) {
 
 }  // namespace
 
-std::string encode_olmo_key(const std::string& name) { return to_base64(pickle({name})); }
+std::string encode_olmo_key(const std::string& name) { return to_base64(pickle(name)); }
 
 std::vector<std::string> decode_olmo_path(const std::string& key) {
   const auto bytes = from_base64(key);
-  if (!bytes) return {};
-  std::vector<std::string> names;
-  std::size_t at = kHead.size() + kFrameLength;
-  while (names.size() < kTuples.size()) {
-    auto name = unpickle_text(*bytes, at);
-    if (!name) break;
-    names.push_back(*std::move(name));
+  if (!bytes || !bytes->starts_with(kHead.front())) return {};
+  try {
+    const Pickle pickle(*bytes, "key");
+    const PickleValue& root = pickle.root();
+    const auto is_list = [](const PickleValue& value) {
+      return value.kind == PickleValue::Kind::kList;
+    };
+    if (!is_list(root) || root.items.size() != 2 || !is_list(*root.items.front())) return {};
+    std::vector<std::string> names;
+    for (const PickleValue* name : root.items.front()->items) {
+      if (name->kind == PickleValue::Kind::kText) names.emplace_back(name->text);
+      if (name->kind == PickleValue::Kind::kInteger) names.push_back(std::to_string(name->integer));
+    }
+    return names;
+  } catch (const Error&) {  // a text that is in base64 by chance
+    return {};
   }
-  // The one place that knows the shape says whether it is this one.
-  return !names.empty() && pickle(names) == *bytes ? names : std::vector<std::string>{};
 }
 
 std::string decode_olmo_key(const std::string& key) {

@@ -100,7 +100,7 @@ TEST_CASE("what is written is byte for byte what the safetensors library writes"
   const Folder folder;
   const SafetensorsFile file(kReference);
   NamedTensors tensors;
-  for (const SafetensorsEntry& one : file.entries())
+  for (const TensorEntry& one : file.entries())
     tensors.push_back({one.name, file.tensor(one.name)});
   write_safetensors(folder / "again.safetensors", tensors, file.metadata());
   CHECK(read_file(folder / "again.safetensors") == read_file(kReference));
@@ -130,44 +130,6 @@ TEST_CASE("writing leaves no temporary file, and replaces the old file as a whol
   CHECK(SafetensorsFile(folder / "x.safetensors").entries().size() == 1);
   CHECK(std::distance(fs::directory_iterator(folder.path()), fs::directory_iterator()) == 1);
   CHECK_THROWS_AS(write_safetensors(folder / "absent/x.safetensors", some_tensors()), Error);
-}
-
-TEST_CASE("a sharded folder is read through its index", "[store]") {
-  const Folder folder;
-  write_safetensors(folder / "model-1.safetensors", {{"a", at::ones({2})}});
-  write_safetensors(folder / "model-2.safetensors", {{"b", at::ones({3})}, {"c", at::ones({4})}});
-  const auto index = [&](const Json& map) {
-    write_file_atomically(folder / "model.safetensors.index.json",
-                          Json({{"weight_map", map}}).dump());
-  };
-  index({{"a", "model-1.safetensors"}, {"b", "model-2.safetensors"}, {"c", "model-2.safetensors"}});
-  const auto shards = open_safetensors(folder.path());
-  REQUIRE(shards.size() == 2);
-  CHECK(shards[0].entries()[0].name == "a");
-  CHECK(shards[1].entries()[1].name == "c");
-  SECTION("an index that forgets a tensor is refused") {
-    index({{"a", "model-1.safetensors"}, {"b", "model-2.safetensors"}});
-    CHECK_THROWS_WITH(open_safetensors(folder.path()), Contains("tensor c is in model-2"));
-  }
-  SECTION("an index that invents a tensor is refused") {
-    index({{"a", "model-1.safetensors"},
-           {"b", "model-2.safetensors"},
-           {"c", "model-2.safetensors"},
-           {"d", "model-2.safetensors"}});
-    CHECK_THROWS_WITH(open_safetensors(folder.path()), Contains("names 4 tensors"));
-  }
-  SECTION("a shard outside the folder is refused") {
-    index({{"a", "../model-1.safetensors"}});
-    CHECK_THROWS_WITH(open_safetensors(folder.path()), Contains("of the same folder"));
-  }
-  SECTION("a shard that is not there is a bad input") {
-    index({{"a", "model-3.safetensors"}});
-    CHECK_THROWS_WITH(open_safetensors(folder.path()), Contains("model-3.safetensors"));
-  }
-  SECTION("an index of another shape is refused") {
-    write_file_atomically(folder / "model.safetensors.index.json", "[1]");
-    CHECK_THROWS_WITH(open_safetensors(folder.path()), Contains("weight_map"));
-  }
 }
 
 TEST_CASE("a file cut short anywhere is refused", "[store]") {

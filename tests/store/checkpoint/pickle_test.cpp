@@ -1,4 +1,4 @@
-#include "store/checkpoint/pickled_integers.h"
+#include "store/checkpoint/pickle.h"
 
 #include "core/error.h"
 #include "support/catch.h"
@@ -10,7 +10,7 @@ using namespace std::string_literals;
 using Catch::Matchers::Contains;
 using Integers = std::map<std::string, std::int64_t>;
 
-Integers read(const std::string& pickle) { return pickled_integers(pickle, "x.pt"); }
+Integers read(const std::string& pickle) { return Pickle(pickle, "x.pt").root().integers(); }
 
 /// As CPython pickles {"a": 1, "b": -70000, "c": 2**40, "d": [300], "e": "a", "f": {"g": 5}} at
 /// protocol 2.
@@ -33,13 +33,36 @@ TEST_CASE("the whole numbers of a pickled dict are read by name, and nothing els
              "\x8c\x01n\x94K\x02u."s) == Integers{{"n", 2}});
 }
 
-TEST_CASE("a pickle that ends early, or holds no dict, is refused", "[store]") {
+TEST_CASE("what a pickle would call stays a name with arguments", "[store]") {
+  const Pickle pickle("\x80\x02}(X\x01\0\0\0acos\nsystem\nX\x01\0\0\0x\x85R"
+                      "X\x01\0\0\0bccollections\nOrderedDict\n)RK\x03K\x04su."s,
+                      "x.pt");
+  const PickleValue* call = pickle.root().find("a");
+  REQUIRE(call != nullptr);
+  CHECK(call->kind == PickleValue::Kind::kCall);
+  CHECK(call->items[0]->is_name("os", "system"));
+  CHECK(call->items[1]->items[0]->text == "x");
+  const PickleValue* dict = pickle.root().find("b");
+  REQUIRE(dict != nullptr);
+  CHECK(dict->kind == PickleValue::Kind::kDict);
+  REQUIRE(dict->items.size() == 2);
+  CHECK(dict->items[1]->integer == 4);
+  CHECK(pickle.root().find("c") == nullptr);
+  CHECK(call->find("a") == nullptr);
+}
+
+TEST_CASE("of a key that a pickle sets twice the last value counts", "[store]") {
+  const Pickle pickle("\x80\x02}(X\x01\0\0\0aK\x01X\x01\0\0\0aK\x02u."s, "x.pt");
+  CHECK(pickle.root().find("a")->integer == 2);
+  CHECK(pickle.root().integers() == Integers{{"a", 2}});
+}
+
+TEST_CASE("a pickle that ends early is refused", "[store]") {
   for (std::size_t size = 0; size < kProtocol2.size(); ++size) {
     INFO(size);
     CHECK_THROWS_AS(read(kProtocol2.substr(0, size)), Error);
   }
-  CHECK_THROWS_WITH(read("\x80\x02K\x01."s), Contains("x.pt: the pickle holds no dict"));
-  CHECK_THROWS_WITH(read("\x80\x02(."s), Contains("takes what is not there"));
+  CHECK_THROWS_WITH(read("\x80\x02(."s), Contains("x.pt: the pickle takes what is not there"));
   CHECK_THROWS_WITH(read("\x80\x02h\x05."s), Contains("takes what is not there"));
   CHECK_THROWS_WITH(read("\x80\x02}(K\x01u."s), Contains("a key without a value"));
   CHECK_THROWS_WITH(read("\x80\x02\x7f."s), Contains("has an unknown operation"));

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace olmo {
+
+/// The checksum that zip files have of their records (CRC-32 of ISO 3309), of bytes that follow
+/// those whose checksum is `before`; of the first, 0.
+std::uint32_t crc32_after(std::uint32_t before, std::span<const std::byte> bytes);
+
+}  // namespace olmo

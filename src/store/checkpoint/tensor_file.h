@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/compute/named_tensors.h"
+#include "core/files/input_file.h"
+
+// What the formats of other software's weights have in common: a memory-mapped file, and tensors at
+// places in it. Every file may be damaged or hostile: all of that is checked before a tensor is
+// handed out.
+
+namespace olmo::store {
+
+/// One tensor as its file describes it.
+struct TensorEntry {
+  std::string name;
+  std::string dtype;  ///< safetensors' word: F64, F32, F16, BF16, I64, I32, I16, I8, U8, BOOL, …
+  std::vector<std::int64_t> shape;  ///< empty: one number
+  std::size_t offset = 0;           ///< from the start of the file
+  std::size_t bytes = 0;
+  std::optional<std::uint32_t> crc32 = {};  ///< of its bytes, where the file has it
+};
+
+struct TensorDtype {
+  const char* word;
+  std::size_t bytes;
+  at::ScalarType type;  ///< Undefined: readable by name and size only
+};
+
+/// Null: there is no such word.
+const TensorDtype* find_tensor_dtype(std::string_view word);
+/// Throws Error(kFailure) for a dtype that has no word.
+const char* dtype_word(at::ScalarType type);
+
+/// Bytes of a tensor of this shape. Throws Error(kDamaged) beginning with `where` for one that no
+/// memory holds.
+std::size_t checked_tensor_bytes(const std::string& where, const TensorDtype& dtype,
+                                 std::span<const std::uint64_t> shape);
+
+/// Throws Error(kDamaged); names of tensors, which may hold anything, are made safe to show.
+[[noreturn]] void throw_damaged(const std::string& where, const std::string& what);
+
+/// The tensors of one file.
+class TensorFile {
+ public:
+  /// In the order of their bytes.
+  [[nodiscard]] const std::vector<TensorEntry>& entries() const noexcept { return entries_; }
+
+  /// The bytes of one of entries(), in the map of the file; of any alignment.
+  [[nodiscard]] std::span<const std::byte> bytes(const TensorEntry& entry) const {
+    return file_.bytes().subspan(entry.offset, entry.bytes);
+  }
+  /// The map itself, for what it can be told of parts of it.
+  [[nodiscard]] const MappedFile& map() const noexcept { return file_; }
+
+  /// A copy in the file's own dtype. Throws Error(kDamaged) if there is no such tensor, its dtype
+  /// has none in LibTorch, or its bytes do not have their checksum.
+  [[nodiscard]] at::Tensor tensor(const std::string& name) const;
+
+ protected:
+  explicit TensorFile(const std::filesystem::path& path) : file_(path) {}
+
+  /// Throws Error(kDamaged) if two have one name.
+  void set_entries(std::vector<TensorEntry> entries);
+
+ private:
+  [[nodiscard]] const TensorEntry& entry(const std::string& name) const;
+
+  MappedFile file_;
+  std::vector<TensorEntry> entries_;
+  std::map<std::string, std::size_t> index_;
+};
+
+/// Compares what is read of a tensor, from its first byte to its last, with its checksum.
+class TensorCheck {
+ public:
+  TensorCheck(const TensorFile& file, const TensorEntry& entry) : file_(file), entry_(entry) {}
+  void update(std::span<const std::byte> bytes);
+  /// Throws Error(kDamaged) if it is another one than the file says.
+  void finish() const;
+
+ private:
+  const TensorFile& file_;
+  const TensorEntry& entry_;
+  std::uint32_t crc32_ = 0;
+};
+
+}  // namespace olmo::store

@@ -1,0 +1,105 @@
+#include "store/checkpoint/weight_files.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "core/files/json.h"
+#include "store/checkpoint/safetensors.h"
+#include "store/checkpoint/torch_file.h"
+
+namespace olmo::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The first that a folder has is read. Safetensors come first, as in OLMo and transformers.
+constexpr std::array<const char*, 5> kNames = {"model.safetensors", "model.safetensors.index.json",
+                                               "model.pt", "pytorch_model.bin",
+                                               "pytorch_model.bin.index.json"};
+
+std::optional<fs::path> file_in(const fs::path& folder) {
+  for (const char* name : kNames) {
+    if (fs::exists(folder / name)) return folder / name;
+  }
+  return std::nullopt;
+}
+
+bool is_torch_file(const fs::path& file) {
+  const auto extension = file.extension();
+  return extension == ".pt" || extension == ".pth" || extension == ".bin";
+}
+
+TensorFile open_file(const fs::path& file) {
+  if (is_torch_file(file)) return TorchFile(file);
+  return SafetensorsFile(file);
+}
+
+// Name of each tensor -> its shard, from the index.
+std::map<std::string, std::string> read_index(const fs::path& path) {
+  const Json index = read_json_file(path);
+  const auto map = index.is_object() ? index.find("weight_map") : index.end();
+  if (map == index.end() || !map->is_object())
+    throw_damaged(path.string(), "weight_map is not an object");
+  std::map<std::string, std::string> shards;
+  for (const auto& [name, shard] : map->items()) {
+    if (!shard.is_string())
+      throw_damaged(path.string(), "weight_map: " + name + " is not a string");
+    const fs::path file = shard.get<std::string>();
+    if (file.empty() || file != file.filename() || file == "." || file == "..") {
+      throw_damaged(
+          path.string(),
+          "weight_map: " + name + ": expected a file of the same folder, got " + file.string());
+    }
+    shards[name] = file.string();
+  }
+  return shards;
+}
+
+std::vector<TensorFile> open_shards(const fs::path& index_path) {
+  const auto shard_of = read_index(index_path);
+  std::set<std::string> shards;
+  for (const auto& [name, shard] : shard_of) shards.insert(shard);
+  std::vector<TensorFile> files;
+  std::size_t tensors = 0;
+  for (const std::string& shard : shards) {
+    const auto& file = files.emplace_back(open_file(index_path.parent_path() / shard));
+    for (const TensorEntry& entry : file.entries()) {
+      const auto found = shard_of.find(entry.name);
+      if (found == shard_of.end() || found->second != shard) {
+        throw_damaged(index_path.string(),
+                      "does not say that tensor " + entry.name + " is in " + shard);
+      }
+    }
+    tensors += file.entries().size();
+  }
+  if (tensors != shard_of.size()) {
+    throw_damaged(index_path.string(), "names " + std::to_string(shard_of.size()) +
+                                           " tensors, its shards hold " + std::to_string(tensors) +
+                                           " of them");
+  }
+  return files;
+}
+
+}  // namespace
+
+bool holds_weights(const fs::path& path) {
+  if (fs::is_directory(path)) return file_in(path).has_value();
+  return path.extension() == ".safetensors" || is_torch_file(path);
+}
+
+std::vector<TensorFile> open_weights(const fs::path& path) {
+  fs::path file = path;
+  if (fs::is_directory(path)) file = file_in(path).value_or(path / kNames.front());
+  if (file.extension() == ".json") return open_shards(file);
+  std::vector<TensorFile> files;
+  files.push_back(open_file(file));
+  return files;
+}
+
+}  // namespace olmo::store

@@ -1,0 +1,86 @@
+#include "store/checkpoint/weight_files.h"
+
+#include <fstream>
+
+#include <ATen/ATen.h>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/files/json.h"
+#include "core/files/output_file.h"
+#include "store/checkpoint/safetensors.h"
+#include "support/catch.h"
+#include "support/temporary_directory.h"
+
+namespace olmo::store {
+namespace {
+
+namespace fs = std::filesystem;
+using Catch::Matchers::Contains;
+using Folder = olmo::test::TemporaryDirectory;
+
+const fs::path kTorch = OLMO_TEST_DATA "/train/hf/torch";
+
+}  // namespace
+
+TEST_CASE("a sharded folder is read through its index", "[store]") {
+  const Folder folder;
+  write_safetensors(folder / "model-1.safetensors", {{"a", at::ones({2})}});
+  write_safetensors(folder / "model-2.safetensors", {{"b", at::ones({3})}, {"c", at::ones({4})}});
+  const auto index = [&](const Json& map) {
+    write_file_atomically(folder / "model.safetensors.index.json",
+                          Json({{"weight_map", map}}).dump());
+  };
+  index({{"a", "model-1.safetensors"}, {"b", "model-2.safetensors"}, {"c", "model-2.safetensors"}});
+  const auto shards = open_weights(folder.path());
+  REQUIRE(shards.size() == 2);
+  CHECK(shards[0].entries()[0].name == "a");
+  CHECK(shards[1].entries()[1].name == "c");
+  SECTION("an index that forgets a tensor is refused") {
+    index({{"a", "model-1.safetensors"}, {"b", "model-2.safetensors"}});
+    CHECK_THROWS_WITH(open_weights(folder.path()), Contains("tensor c is in model-2"));
+  }
+  SECTION("an index that invents a tensor is refused") {
+    index({{"a", "model-1.safetensors"},
+           {"b", "model-2.safetensors"},
+           {"c", "model-2.safetensors"},
+           {"d", "model-2.safetensors"}});
+    CHECK_THROWS_WITH(open_weights(folder.path()), Contains("names 4 tensors"));
+  }
+  SECTION("a shard outside the folder is refused") {
+    index({{"a", "../model-1.safetensors"}});
+    CHECK_THROWS_WITH(open_weights(folder.path()), Contains("of the same folder"));
+  }
+  SECTION("a shard that is not there is a bad input") {
+    index({{"a", "model-3.safetensors"}});
+    CHECK_THROWS_WITH(open_weights(folder.path()), Contains("model-3.safetensors"));
+  }
+  SECTION("an index of another shape is refused") {
+    write_file_atomically(folder / "model.safetensors.index.json", "[1]");
+    CHECK_THROWS_WITH(open_weights(folder.path()), Contains("weight_map"));
+  }
+}
+
+TEST_CASE("shards of torch.save are read through their index", "[store]") {
+  const auto shards = open_weights(kTorch / "pytorch_model.bin.index.json");
+  REQUIRE(shards.size() == 2);
+  CHECK(shards[0].map().path().filename() == "pytorch_model-00001-of-00002.bin");
+  CHECK(shards[0].entries().size() == 3);
+}
+
+TEST_CASE("of a folder's weights safetensors are read, else torch's", "[store]") {
+  const Folder folder;
+  CHECK_FALSE(holds_weights(folder.path()));
+  const auto opened = [&] { return open_weights(folder.path()).front().map().path().filename(); };
+  for (const char* name : {"pytorch_model.bin", "model.pt"}) {
+    fs::copy_file(kTorch / "model.pt", folder / name);
+    CHECK(holds_weights(folder.path()));
+    CHECK(opened() == name);
+  }
+  write_safetensors(folder / "model.safetensors", {{"a", at::ones({2})}});
+  CHECK(opened() == "model.safetensors");
+  for (const char* name : {"x.safetensors", "x.pt", "x.pth", "x.bin"}) CHECK(holds_weights(name));
+  CHECK_FALSE(holds_weights("checkpoint.h5"));
+}
+
+}  // namespace olmo::store
