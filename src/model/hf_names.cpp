@@ -1,5 +1,11 @@
 #include "model/hf_names.h"
 
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+
 #include "core/error.h"
 
 namespace olmo::model {
@@ -48,6 +54,34 @@ void append_block(const ModelConfig& config, std::int64_t layer, std::vector<HfM
   }
 }
 
+std::string without_wrappers(std::string name) {
+  for (const std::string_view wrapper : {"_fsdp_wrapped_module.", "_orig_mod."}) {
+    for (auto at = name.find(wrapper); at != std::string::npos; at = name.find(wrapper))
+      name.erase(at, wrapper.size());
+  }
+  if (name.starts_with("model.transformer.")) name.erase(0, std::string_view("model.").size());
+  return name;
+}
+
+/// Of a tensor of `transformer.block_groups.GROUP.BLOCK.REST`.
+struct PlaceInGroups {
+  std::int32_t group = 0, block = 0;
+  std::string_view rest;
+};
+
+std::optional<PlaceInGroups> place_in_groups(std::string_view name) {
+  constexpr std::string_view kGroups = "transformer.block_groups.";
+  if (!name.starts_with(kGroups)) return std::nullopt;
+  PlaceInGroups place{.rest = name.substr(kGroups.size())};
+  for (std::int32_t* index : {&place.group, &place.block}) {
+    const char* const end = place.rest.data() + place.rest.size();
+    const auto [after, error] = std::from_chars(place.rest.data(), end, *index);
+    if (error != std::errc() || *index < 0 || after == end || *after != '.') return std::nullopt;
+    place.rest = {after + 1, end};
+  }
+  return place;
+}
+
 }  // namespace
 
 std::vector<HfMapping> hf_name_map(const ModelConfig& config) {
@@ -83,13 +117,20 @@ NamedTensors to_hf_names(const ModelConfig& config, const NamedTensors& tensors)
   return result;
 }
 
-std::string strip_wrapper_prefixes(std::string name) {
-  for (const std::string_view wrapper : {"_fsdp_wrapped_module.", "_orig_mod."}) {
-    for (auto at = name.find(wrapper); at != std::string::npos; at = name.find(wrapper))
-      name.erase(at, wrapper.size());
+std::vector<std::string> plain_names(std::vector<std::string> names) {
+  std::int64_t per_group = 1;
+  for (auto& name : names) {
+    name = without_wrappers(std::move(name));
+    if (const auto place = place_in_groups(name))
+      per_group = std::max<std::int64_t>(per_group, std::int64_t{place->block} + 1);
   }
-  if (name.starts_with("model.transformer.")) name.erase(0, std::string_view("model.").size());
-  return name;
+  for (auto& name : names) {
+    const auto place = place_in_groups(name);
+    if (place)
+      name = "transformer.blocks." + std::to_string(place->group * per_group + place->block) + "." +
+             std::string(place->rest);
+  }
+  return names;
 }
 
 }  // namespace olmo::model

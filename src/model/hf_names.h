@@ -1,5 +1,9 @@
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "core/compute/named_tensors.h"
 #include "model/model_config.h"
 
@@ -29,8 +33,10 @@ bool is_hf_name(std::string_view name);
 /// hf_name_map().
 NamedTensors to_hf_names(const ModelConfig& config, const NamedTensors& tensors);
 
-/// Drops the prefixes that other savers of OLMo add: `model.` (hf_olmo), `_fsdp_wrapped_module.`
-/// and `_orig_mod.`.
-std::string strip_wrapper_prefixes(std::string name);
+/// All names of a saved OLMo's tensors, as parameter_specs() has them and in their order: without
+/// the prefixes that savers add (`model.` of hf_olmo, `_fsdp_wrapped_module.`, `_orig_mod.`), and
+/// with the blocks of block groups (`transformer.block_groups.GROUP.BLOCK.…`) counted through, as
+/// OLMo itself does (OLMo._make_state_dict_compatible). Other names stay as they are.
+std::vector<std::string> plain_names(std::vector<std::string> names);
 
 }  // namespace olmo::model

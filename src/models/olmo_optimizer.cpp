@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <ranges>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -48,7 +48,8 @@ Names names_of_numbers(const store::PickleValue& param_groups) {
 Path path_of(const std::string& entry, bool is_torch_file) {
   if (!is_torch_file) return store::decode_olmo_path(entry);
   Path path;
-  for (const auto part : std::views::split(entry, '/')) path.emplace_back(part.begin(), part.end());
+  std::istringstream names(entry);
+  for (std::string name; std::getline(names, name, '/');) path.push_back(name);
   return path;
 }
 
@@ -56,13 +57,17 @@ class StateFile {
  public:
   StateFile(store::TensorFile file, const Names& names, bool is_torch_file)
       : file_(std::move(file)), where_(file_.map().path().string()) {
+    std::vector<std::string> parameters, parts, entries;
     for (const auto& entry : file_.entries()) {
       const auto path = path_of(entry.name, is_torch_file);
       if (path.size() != 3 || path[0] != "state") continue;
       const auto named = names.find(path[1]);
-      const auto& name = named == names.end() ? path[1] : named->second;
-      keys_[{path[2], model::strip_wrapper_prefixes(name)}] = entry.name;
+      parameters.push_back(named == names.end() ? path[1] : named->second);
+      parts.push_back(path[2]);
+      entries.push_back(entry.name);
     }
+    parameters = model::plain_names(std::move(parameters));
+    for (std::size_t i = 0; i < entries.size(); ++i) keys_[{parts[i], parameters[i]}] = entries[i];
   }
 
   [[nodiscard]] bool has(const std::string& part, const std::string& name) const {

@@ -54,13 +54,20 @@ class Sources {
  public:
   Sources(const std::filesystem::path& path, const std::vector<TensorFile>& files)
       : where_(path.string()) {
+    std::vector<Source> sources;
+    std::vector<std::string> names;
     for (const auto& file : files) {
       for (const auto& entry : file.entries()) {
-        const auto name = model::strip_wrapper_prefixes(store::decode_olmo_key(entry.name));
-        if (name.ends_with(kOldBuffer)) continue;
-        hf_names_ = hf_names_ || model::is_hf_name(name);
-        if (!by_name_.emplace(name, Source{&file, &entry}).second) fail(name, "is there twice");
+        sources.push_back({&file, &entry});
+        names.push_back(store::decode_olmo_key(entry.name));
       }
+    }
+    names = model::plain_names(std::move(names));
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      const auto& name = names[i];
+      if (name.ends_with(kOldBuffer)) continue;
+      hf_names_ = hf_names_ || model::is_hf_name(name);
+      if (!by_name_.emplace(name, sources[i]).second) fail(name, "is there twice");
     }
   }
 

@@ -82,12 +82,21 @@ TEST_CASE("a config without a Hugging Face class is refused by name", "[model]")
 }
 
 TEST_CASE("prefixes of other savers are dropped", "[model]") {
-  using olmo::model::strip_wrapper_prefixes;
-  CHECK(strip_wrapper_prefixes("model.transformer.wte.weight") == "transformer.wte.weight");
-  CHECK(
-      strip_wrapper_prefixes("_fsdp_wrapped_module.transformer.blocks.0._fsdp_wrapped_module.ff_out"
-                             ".weight") == "transformer.blocks.0.ff_out.weight");
-  CHECK(strip_wrapper_prefixes("_orig_mod.transformer.ln_f.weight") == "transformer.ln_f.weight");
-  CHECK(strip_wrapper_prefixes("model.layers.0.mlp.up_proj.weight") ==
-        "model.layers.0.mlp.up_proj.weight");
+  CHECK(olmo::model::plain_names(
+            {"model.transformer.wte.weight",
+             "_fsdp_wrapped_module.transformer.blocks.0._fsdp_wrapped_module.ff_out.weight",
+             "_orig_mod.transformer.ln_f.weight", "model.layers.0.mlp.up_proj.weight"}) ==
+        std::vector<std::string>{"transformer.wte.weight", "transformer.blocks.0.ff_out.weight",
+                                 "transformer.ln_f.weight", "model.layers.0.mlp.up_proj.weight"});
+}
+
+TEST_CASE("blocks of block groups are counted through", "[model]") {
+  CHECK(olmo::model::plain_names({"transformer.block_groups.1.0.ff_out.weight",
+                                  "transformer.block_groups.0.2.ff_out.weight",
+                                  "transformer.block_groups.10.1.x", "transformer.wte.weight",
+                                  "transformer.block_groups.99999999999.0.x"}) ==
+        std::vector<std::string>{"transformer.blocks.3.ff_out.weight",
+                                 "transformer.blocks.2.ff_out.weight", "transformer.blocks.31.x",
+                                 "transformer.wte.weight",
+                                 "transformer.block_groups.99999999999.0.x"});
 }
