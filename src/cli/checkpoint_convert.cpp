@@ -124,7 +124,7 @@ void add_checkpoint_export(const Command& checkpoint) {
   command
       .option("--format", options.format,
               "hf: config.json and model.safetensors, in shards of 5 GB; olmo: config.yaml "
-              "and model.safetensors")
+              "and model.pt")
       .one_of({"hf", "olmo"})
       .with_default();
   command.option("--dtype", options.dtype, "fp32 keeps every bit; bf16 rounds, to half the size")
@@ -135,7 +135,8 @@ void add_checkpoint_export(const Command& checkpoint) {
       "Examples:\n"
       "  olmo-harness checkpoint export runs/quickstart --to quickstart-hf\n"
       "  olmo-harness checkpoint export runs/quickstart/step100 --to olmo-layout --format olmo\n"
-      "then, in Python: AutoModelForCausalLM.from_pretrained(\"quickstart-hf\")");
+      "then, in Python: AutoModelForCausalLM.from_pretrained(\"quickstart-hf\"), or "
+      "OLMo.from_checkpoint(\"olmo-layout\")");
   command.action([&options] {
     apply_policy(resolve_policy("portable", "auto", 0));
     const models::ExportOptions how{

@@ -12,6 +12,7 @@
 #include "data/tokenizer/tokenizer.h"
 #include "model/hf_names.h"
 #include "store/checkpoint/safetensors.h"
+#include "store/checkpoint/torch_file.h"
 
 namespace olmo::models {
 namespace {
@@ -111,10 +112,9 @@ void write_hf(const fs::path& folder, const ModelFiles& source, const NamedTenso
   write_json(folder / "tokenizer_config.json", hf_tokenizer_config(*source.tokenizer.file, source));
 }
 
-void write_olmo(const fs::path& folder, const ModelFiles& source, NamedTensors tensors) {
+void write_olmo(const fs::path& folder, const ModelFiles& source, const NamedTensors& tensors) {
   write_file_atomically(folder / "config.yaml", olmo_config(source).dump(2) + "\n");
-  for (auto& entry : tensors) entry.name = store::encode_olmo_key(entry.name);
-  store::write_safetensors(folder / "model.safetensors", tensors);
+  store::write_torch_file(folder / "model.pt", tensors);
 }
 
 void list_files(ConvertedModel& converted) {
@@ -145,7 +145,7 @@ ConvertedModel export_model(const fs::path& checkpoint, const fs::path& to,
   if (options.format == ExportFormat::kHf) {
     write_hf(folder.path(), source, weights.tensors, options);
   } else {
-    write_olmo(folder.path(), source, std::move(weights.tensors));
+    write_olmo(folder.path(), source, weights.tensors);
   }
   copy_tokenizer(source, folder.path());
   folder.publish();

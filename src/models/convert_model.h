@@ -32,8 +32,8 @@ struct ConvertedModel {
 /// Writes a model (any CHECKPOINT) as a folder that other software reads, whole or not at all:
 ///   - kHf: config.json and model.safetensors or its shards, for transformers' OlmoForCausalLM or
 ///     Olmo2ForCausalLM; tokenizer.json and tokenizer_config.json if the tokenizer is known;
-///   - kOlmo: config.yaml (model and tokenizer) and model.safetensors with OLMo's own keys; and
-///     tokenizer.json if it is known.
+///   - kOlmo: config.yaml (model and tokenizer) and model.pt, which all of OLMo's readers take
+///     (OLMo.from_checkpoint no safetensors); and tokenizer.json if it is known.
 /// Throws Error(kUsage) if `to` exists or the format cannot express the model, Error(kFailure) if
 /// the disk refuses, else as load_model.
 ConvertedModel export_model(const std::filesystem::path& checkpoint,

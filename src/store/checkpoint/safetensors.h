@@ -40,9 +40,6 @@ void write_safetensors(const std::filesystem::path& path, const NamedTensors& te
 // pickle of ((name,), False), in optim.safetensors of (("state", name, "exp_avg"), False). Nothing
 // of it is run.
 
-/// The key of a tensor's name, as OLMo writes it (pickle protocol 4).
-std::string encode_olmo_key(const std::string& name);
-
 /// The names behind a key of OLMo's, numbers in digits; none: it is another text.
 std::vector<std::string> decode_olmo_path(const std::string& key);
 

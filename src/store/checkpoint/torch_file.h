@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "core/compute/named_tensors.h"
 #include "core/files/zip_directory.h"
 #include "store/checkpoint/pickle.h"
 #include "store/checkpoint/tensor_file.h"
@@ -30,5 +31,10 @@ class TorchFile : public TensorFile {
   std::map<std::string, ZipRecord> records_;
   Pickle pickle_;
 };
+
+/// Writes contiguous CPU tensors as torch.save does a dict of them: torch.load reads it, also with
+/// weights_only. Under a temporary name, fsyncs and renames. The file is a function of the
+/// arguments and of LibTorch's version. Throws Error(kFailure) if the disk refuses.
+void write_torch_file(const std::filesystem::path& path, const NamedTensors& tensors);
 
 }  // namespace olmo::store

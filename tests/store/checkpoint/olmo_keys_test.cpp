@@ -3,15 +3,15 @@
 
 using namespace olmo::store;
 
+namespace {
+
+const std::string kKey = "gASVHwAAAAAAAACMFnRyYW5zZm9ybWVyLnd0ZS53ZWlnaHSUhZSJhpQu";
+
+}  // namespace
+
 TEST_CASE("keys of OLMo's safetensors are those of its Python code", "[store]") {
-  const std::string name = "transformer.wte.weight";
-  const std::string key = "gASVHwAAAAAAAACMFnRyYW5zZm9ybWVyLnd0ZS53ZWlnaHSUhZSJhpQu";
-  CHECK(encode_olmo_key(name) == key);
-  CHECK(decode_olmo_key(key) == name);
-  for (const std::size_t length : std::vector<std::size_t>{0, 1, 2, 3, 255, 256, 300}) {
-    const std::string any(length, 'x');
-    CHECK(decode_olmo_key(encode_olmo_key(any)) == any);
-  }
+  CHECK(decode_olmo_key(kKey) == "transformer.wte.weight");
+  CHECK(decode_olmo_path(kKey) == std::vector<std::string>{"transformer.wte.weight"});
 }
 
 TEST_CASE("keys of OLMo's optim.safetensors are three texts", "[store]") {
@@ -20,7 +20,6 @@ TEST_CASE("keys of OLMo's optim.safetensors are three texts", "[store]") {
   CHECK(decode_olmo_path(key) ==
         std::vector<std::string>{"state", "transformer.wte.weight", "step"});
   CHECK(decode_olmo_key(key) == key);
-  CHECK(decode_olmo_path(encode_olmo_key("one")) == std::vector<std::string>{"one"});
   CHECK(decode_olmo_path("transformer.wte.weight").empty());
   for (std::size_t size = 0; size < key.size(); ++size)
     CHECK(decode_olmo_path(key.substr(0, size)).empty());
@@ -32,7 +31,6 @@ TEST_CASE("any other text is no key and stays as it is", "[store]") {
                                  "gASVHgAAAAAAAACMBXBvc2l4lIwGc3lzdGVtlJOUjAJpZJSFlFKULg=="}) {
     CHECK(decode_olmo_key(text) == text);
   }
-  const std::string key = encode_olmo_key("transformer.ln_f.weight");
-  for (std::size_t size = 0; size < key.size(); ++size)
-    CHECK(decode_olmo_key(key.substr(0, size)) == key.substr(0, size));
+  for (std::size_t size = 0; size < kKey.size(); ++size)
+    CHECK(decode_olmo_key(kKey.substr(0, size)) == kKey.substr(0, size));
 }

@@ -107,6 +107,23 @@ TEST_CASE("a small pickle that would become very much is refused", "[store]") {
   CHECK_THROWS_WITH(TorchFile(folder / "x.pt"), Contains("holds more than any checkpoint"));
 }
 
+TEST_CASE("what is written is read again, and is a function of the tensors", "[store]") {
+  const test::TemporaryDirectory folder;
+  const NamedTensors tensors = {{"b.weight", at::arange(12, at::kFloat).reshape({3, 4})},
+                                {"a", at::full({2}, 0.5, at::kBFloat16)},
+                                {"none", at::zeros({0, 3})}};
+  write_torch_file(folder / "x.pt", tensors);
+  const TorchFile file(folder / "x.pt");
+  REQUIRE(file.entries().size() == tensors.size());
+  for (const auto& [name, tensor] : tensors) {
+    CHECK(file.tensor(name).scalar_type() == tensor.scalar_type());
+    CHECK(at::equal(file.tensor(name), tensor));
+  }
+  write_torch_file(folder / "y.pt", tensors);
+  CHECK(read_file(folder / "x.pt") == read_file(folder / "y.pt"));
+  CHECK_THROWS_AS(write_torch_file(folder / "absent/x.pt", tensors), Error);
+}
+
 TEST_CASE("random flips in a torch file give its tensors or an error, never a crash", "[store]") {
   const test::TemporaryDirectory folder;
   const std::string whole = read_file(kFolder / "views.pt");
