@@ -88,7 +88,7 @@ void add_checkpoint_import(const Command& checkpoint) {
   command
       .option(
           "FOLDER", options.source,
-          "Hugging Face (config.json, *.safetensors or *.bin; OLMo 1 or 2) or OLMo (config.yaml, "
+          "Hugging Face (config.json, *.safetensors or *.bin; OLMo 1, 2 or 3) or OLMo (config.yaml, "
           "model.safetensors or model.pt and, if they are there, optim.* and train.pt)")
       .required();
   command.option("--to DIR", options.to, kToHelp).required();

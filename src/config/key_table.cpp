@@ -65,7 +65,8 @@ Json schema_of(const Key& key, Json schema) {
 class TableBuilder {
  public:
   TableBuilder() {
-    config_.data.instance_filter.emplace();  // so that its keys have defaults
+    config_.data.instance_filter.emplace();  // so that their keys have defaults
+    config_.model.rope_scaling.emplace();
     defaults_ = to_json(config_);
     visit_keys(std::as_const(config_), *this);
   }
@@ -80,7 +81,8 @@ class TableBuilder {
     } else if constexpr (requires(TableBuilder & builder) { visit_keys(*value, builder); }) {
       row.group = true;
       row.type = "group or null";
-      row.null_by_default = std::is_same_v<T, decltype(data::DataConfig::instance_filter)>;
+      row.null_by_default = std::is_same_v<T, decltype(data::DataConfig::instance_filter)> ||
+                            std::is_same_v<T, decltype(model::ModelConfig::rope_scaling)>;
       add_group(std::move(row), *value);
     } else {
       const TypeFacts facts = facts_of(value);

@@ -44,7 +44,16 @@ struct Key {
   std::span<const std::string_view> words = {};  ///< the values that a text may have
   /// OLMo's own default, where it is something that we lack: OLMo's YAML files must set the key.
   const char* olmo_default = nullptr;
+  /// The key came after digests had been recorded: the experiment digest leaves its default out, so
+  /// that the digests of older runs stay as they are.
+  bool is_later = false;
 };
+
+/// A key that older runs did not have.
+constexpr Key later(Key key) {
+  key.is_later = true;
+  return key;
+}
 
 /// Stands where a key of OLMo's has no member in our structs.
 struct Absent {

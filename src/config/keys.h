@@ -82,6 +82,21 @@ inline constexpr KeyRule kOtherRounding{Effect::kIgnored, MismatchClass::kBenign
 inline constexpr KeyRule kOtherPrecision{Effect::kIgnored, MismatchClass::kConfound,
                                          "Another precision."};
 
+template <ConstOrNot<ops::RopeScaling> T, class Visitor>
+void visit_keys(T& c, Visitor& visit) {
+  visit(Key{"factor", kModel, "How many times longer than the original ones sequences may be"},
+        c.factor);
+  visit(Key{"original_max_position_embeddings", kModel, "Tokens of the original sequences"},
+        c.original_max_position_embeddings);
+  visit(Key{"beta_fast", kModel, "Turns over the original length above which a speed is kept"},
+        c.beta_fast);
+  visit(Key{"beta_slow", kModel, "Turns below which a rotation becomes slower by the whole factor"},
+        c.beta_slow);
+  visit(Key{"attention_factor", kModel,
+            "Of cosines and sines; null: 0.1 times the logarithm of factor, plus 1"},
+        c.attention_factor);
+}
+
 template <ConstOrNot<model::ModelConfig> T, class Visitor>
 void visit_keys(T& c, Visitor& visit) {
   constexpr const char* kNoDropout = "there is no dropout here, as in every OLMo";
@@ -118,6 +133,15 @@ void visit_keys(T& c, Visitor& visit) {
             "rotations are always computed in fp32, where OLMo would round them to bf16"},
         Absent{.accepted = "true", .only_with = "precision=amp_bf16", .in_digest = "true"});
   visit(Key{"rope_theta", kModel, "Base of the rotary embedding's angles"}, c.rope_theta);
+  visit(later(Key{"rope_scaling", kModel,
+                  "YaRN: slower rotations in the layers of full attention, as OLMo 3; null: none"}),
+        c.rope_scaling);
+  visit(later(Key{"sliding_window", kModel,
+                  "Tokens that most layers see, as OLMo 3; null: every layer sees all of them"}),
+        c.sliding_window);
+  visit(later(Key{"full_attention_every", kModel,
+                  "Of so many layers the last has full attention; with sliding_window"}),
+        c.full_attention_every);
   visit(Key{"flash_attention", kOtherRounding, "there is one attention, exact and causal"},
         Absent{});
   visit(Key{"attention_dropout", kModelFixed, kNoDropout, {}, "0.1"}, Absent{.accepted = "0"});

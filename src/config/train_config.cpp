@@ -75,6 +75,10 @@ class Writer {
   Json object_ = Json::object();
 };
 
+Json default_of(const KeyRow& row) {
+  return row.null_by_default ? Json() : Json::parse(row.default_value);
+}
+
 }  // namespace
 
 data::BatchConfig batch_config(const TrainConfig& config) {
@@ -103,7 +107,8 @@ Digest experiment_digest(const TrainConfig& config) {
       continue;
     }
     const Effect effect = row.key.rule.effect;
-    if (effect == Effect::kIdentity || effect == Effect::kRefused) continue;
+    const bool decides = effect == Effect::kIdentity || effect == Effect::kRefused;
+    if (decides && !(row.key.is_later && json.at(place) == default_of(row))) continue;
     if (json.contains(place)) json.at(place.parent_pointer()).erase(place.back());
   }
   if (!config.load_path) {  // which alone they speak of

@@ -38,19 +38,20 @@ void normalise_query_key(const BlockContext& context, const BlockTensors& weight
   context.named("qk_norm").traced(qkv_MQ);  // both norms at once
 }
 
-/// heads = attention of the packed projections in saved.qkv_MQ.
-void attend(const BlockContext& context, const BlockTensors& weights, AttentionSaved& saved) {
+/// heads = attention of the packed projections in pass.attention.qkv_MQ.
+void attend(const BlockContext& context, const BlockTensors& weights, const BlockPass& pass) {
   const ModelConfig& config = context.config;
+  AttentionSaved& saved = pass.attention;
   const at::Tensor& qkv_MQ = saved.qkv_MQ.get();
   if (config.attention_layer_norm) normalise_query_key(context, weights, saved, qkv_MQ);
   at::Tensor heads_MD = saved.heads_MD.shaped({context.tokens(), config.d_model});
   const ops::AttentionShape& shape = context.shape;
   if (ForestRows* forest = context.forest; forest != nullptr) {
-    ops::rope(context.named("rope"), context.rope, shape, forest->positions_M, qkv_MQ);
+    ops::rope(context.named("rope"), pass.rope, shape, forest->positions_M, qkv_MQ);
     ops::attention_forest(context.named("attention"), forest->plan, qkv_MQ, heads_MD);
     return;
   }
-  ops::rope(context.named("rope"), context.rope, shape, qkv_MQ);
+  ops::rope(context.named("rope"), pass.rope, shape, qkv_MQ);
   at::Tensor lse_BNL = saved.lse_BNL.shaped({shape.batch, shape.n_heads, shape.length});
   ops::attention(context.named("attention"), shape, qkv_MQ, heads_MD, lse_BNL);
 }
@@ -74,7 +75,7 @@ void attention_forward(const BlockContext& context, const BlockTensors& weights,
                pass.saved.clip_MQ.shaped({context.tokens(), config.qkv_size()}));
   }
   if (again) restore_projected(pass);
-  attend(context, weights, pass.attention);
+  attend(context, weights, pass);
 }
 
 /// From the gradient of `heads` to that of attention's packed projections, and of the QK-norms.
@@ -86,7 +87,7 @@ at::Tensor attention_backward(const BlockContext& context, const BlockTensors& w
   at::Tensor dqkv_MQ = scratch.dqkv_MQ.shaped({context.tokens(), config.qkv_size()});
   ops::attention_backward(context.named("attention.grad"), context.shape, dheads_MD,
                           saved.qkv_MQ.get(), saved.heads_MD.get(), saved.lse_BNL.get(), dqkv_MQ);
-  ops::rope_backward(context.named("rope.grad"), context.rope, context.shape, dqkv_MQ);
+  ops::rope_backward(context.named("rope.grad"), pass.rope, context.shape, dqkv_MQ);
   if (config.attention_layer_norm) {
     const QueryKey d = query_key(config, dqkv_MQ);
     norm_backward(context, {}, d.q_MD, saved.q_MD.get(), weights.q_norm, saved.q_stats, d.q_MD,
@@ -332,7 +333,7 @@ void block_recompute(const BlockContext& context, const BlockTensors& weights,
   BlockSaved& saved = pass.saved;
   if (pass.recomputed == Recomputed::kAttention) {
     restore_projected(pass);
-    attend(again, weights, pass.attention);
+    attend(again, weights, pass);
   } else if (pass.recomputed == Recomputed::kBlock) {
     attention_half(again, weights, pass, scratch);
     after_attention(again, weights, saved, scratch, pass.x_MD, pass.attention.heads_MD.get());

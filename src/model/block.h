@@ -25,7 +25,6 @@ struct BlockContext {
   ops::Context compute;
   const ModelConfig& config;
   const Dtypes& dtypes;
-  const ops::RopeTable& rope;
   ops::AttentionShape shape;
   ForestRows* forest = nullptr;  ///< forward only; `shape` then is the plan's
 
@@ -61,9 +60,10 @@ struct BlockSaved {
   Buffer attn_stats{options.fp32}, ff_stats{options.fp32};  ///< of the norms
 };
 
-/// One block's pass: its input, and where it keeps what the backward pass reads.
+/// One block's pass: its input, its rotations, and where it keeps what the backward pass reads.
 struct BlockPass {
   at::Tensor x_MD;
+  const ops::RopeTable& rope;
   Recomputed recomputed;
   BlockSaved& saved;
   AttentionSaved& attention;

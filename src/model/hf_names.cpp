@@ -15,6 +15,10 @@ namespace {
 /// if nothing does.
 std::string why_not_hf(const ModelConfig& config) {
   if (config.scale_logits) return "`model.scale_logits`";
+  if (!config.norm_after && config.sliding_window)
+    return "`model.sliding_window` without `model.norm_after`";
+  if (!config.norm_after && config.rope_scaling)
+    return "`model.rope_scaling` without `model.norm_after`";
   if (config.bias_for_layer_norm.value_or(false)) return "`model.bias_for_layer_norm`";
   if (config.norm_after) {
     if (config.layer_norm_type != "rms" || !config.layer_norm_with_affine)

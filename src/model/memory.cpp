@@ -205,8 +205,9 @@ BufferBytes plan_buffers(const ModelConfig& config, const PassShape& shape, cons
   const auto blocks = recomputed_blocks(shape.activation_checkpointing, config.n_layers);
   BufferBytes bytes;
   bytes.saved_activations = tokens * saved_per_token(token, blocks);
+  const std::int64_t rope_tables = config.rope_scaling ? 2 : 1;
   bytes.scratch =
-      tokens * token.scratch() + kFloat * config.head_dim() * shape.length;  // and RoPE's table
+      tokens * token.scratch() + rope_tables * kFloat * config.head_dim() * shape.length;
   bytes.head = tokens * token.head() +
                ops::head_workspace_bytes(policy, tokens, vocabulary,
                                          dtypes_of(config, policy.mixed_precision).product);
@@ -243,7 +244,9 @@ BufferBytes Olmo::held_bytes() const {
   for (const BlockSaved& saved : saved_) held.saved_activations += bytes_of(saved);
   for (const AttentionSaved& saved : attention_) held.saved_activations += bytes_of(saved);
   held.saved_activations += last_MD_.bytes();
-  held.scratch = bytes_of(scratch_) + dx_MD_.bytes() + bytes_of(rope_.cos) + bytes_of(rope_.sin);
+  held.scratch = bytes_of(scratch_) + dx_MD_.bytes();
+  for (const auto* table : {&rope_, &scaled_rope_})
+    held.scratch += bytes_of(table->cos) + bytes_of(table->sin);
   held.head = ln_f_stats_.bytes() + final_MD_.bytes() + dfinal_MD_.bytes() + bytes_of(head_.logits);
   held.workspace = static_cast<std::int64_t>(workspace_.bytes());
   return held;

@@ -86,6 +86,23 @@ void check_kinds(ConfigChecks& checks, const ModelConfig& config) {
   }
 }
 
+void check_positions(ConfigChecks& checks, const ModelConfig& config) {
+  checks.positive("rope_theta", config.rope_theta);
+  checks.between("sliding_window", config.sliding_window, 1, kMaxLength);
+  checks.between("full_attention_every", config.full_attention_every, 1, kMaxLayers);
+  if (!config.rope_scaling) return;
+  const ops::RopeScaling& scaling = *config.rope_scaling;
+  checks.expect(
+      config.rope_theta > 1, "rope_theta",
+      "must be above 1 with `model.rope_scaling`, got " + std::to_string(config.rope_theta));
+  checks.at_least("rope_scaling.factor", scaling.factor, 1);
+  checks.between("rope_scaling.original_max_position_embeddings",
+                 scaling.original_max_position_embeddings, 1, kMaxLength);
+  checks.positive("rope_scaling.beta_slow", scaling.beta_slow);
+  checks.at_least("rope_scaling.beta_fast", scaling.beta_fast, scaling.beta_slow);
+  checks.positive("rope_scaling.attention_factor", scaling.attention_factor);
+}
+
 }  // namespace
 
 std::vector<ConfigProblem> problems_of(const ModelConfig& config) {
@@ -96,7 +113,7 @@ std::vector<ConfigProblem> problems_of(const ModelConfig& config) {
   check_layers(checks, config);
   checks.between("max_sequence_length", config.max_sequence_length, 1, kMaxLength);
   check_kinds(checks, config);
-  checks.positive("rope_theta", config.rope_theta);
+  check_positions(checks, config);
   checks.positive("layer_norm_eps", config.layer_norm_eps);
   checks.at_least("init_std", config.init_std, 0);
   checks.positive("clip_qkv", config.clip_qkv);

@@ -1,6 +1,7 @@
 // The hyperparameters of a model, and how large they make it: parameters, operations.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -10,12 +11,13 @@
 
 #include "core/compute/policy.h"
 #include "core/config_checks.h"
+#include "ops/rope_scaling.h"
 
 namespace olmo::model {
 
-/// Hyperparameters of one OLMo, under the names of OLMo's own ModelConfig (olmo/config.py).
-/// Defaults are OLMo's, except for what no release uses and we do not have: biases and dropout are
-/// off, rope is on.
+/// Hyperparameters of one OLMo, under the names of OLMo's own ModelConfig (olmo/config.py); those
+/// of OLMo 3 alone under transformers' (Olmo3Config). Defaults are OLMo's, except for what no
+/// release uses and we do not have: biases and dropout are off, rope is on.
 struct ModelConfig {
   std::int64_t d_model = 768;
   std::int64_t n_heads = 12;
@@ -30,7 +32,13 @@ struct ModelConfig {
   std::int64_t block_group_size = 1;  ///< blocks that some wrapping strategies join (units.h)
   bool rope = true;
   double rope_theta = 10000.0;
-  bool attention_layer_norm = false;  ///< OLMo 2's QK-norm, over the full flattened width
+  /// OLMo 3's, of the layers of full attention.
+  std::optional<ops::RopeScaling> rope_scaling;
+  /// OLMo 3's: tokens that the layers of sliding attention see, their own the last of them. Absent:
+  /// all layers have full attention.
+  std::optional<std::int64_t> sliding_window;
+  std::int64_t full_attention_every = 4;  ///< of so many layers the last has full attention
+  bool attention_layer_norm = false;      ///< OLMo 2's QK-norm, over the full flattened width
   bool attention_layer_norm_with_affine = true;
   std::string layer_norm_type = "default";  ///< default | low_precision | rms
   bool layer_norm_with_affine = true;
@@ -58,6 +66,14 @@ struct ModelConfig {
   /// Rows of `ff_proj` (up and gate together); `ff_out` reads half of it.
   [[nodiscard]] std::int64_t fused_mlp_size() const {
     return mlp_hidden_size.value_or(mlp_ratio * d_model);
+  }
+  [[nodiscard]] bool has_full_attention(std::int64_t layer) const {
+    return !sliding_window || (layer + 1) % full_attention_every == 0;
+  }
+  /// The part of a sequence's `length` that can be computed: in a sliding window, sliding attention
+  /// is full.
+  [[nodiscard]] std::int64_t within_window(std::int64_t length) const {
+    return std::min(length, sliding_window.value_or(length));
   }
   /// Rows of the embedding, and columns of the logits.
   [[nodiscard]] std::int64_t embedding_rows() const { return embedding_size.value_or(vocab_size); }

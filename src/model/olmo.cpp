@@ -160,11 +160,30 @@ ops::AttentionShape Olmo::shape_of(std::int64_t batch, std::int64_t length) cons
 
 BlockContext Olmo::context(const ops::AttentionShape& shape, std::int64_t positions,
                            ForestRows* forest) {
-  if (!rope_.cos.defined() || rope_.cos.size(0) < positions) {
-    const auto table = ops::make_rope_table(config_.rope_theta, config_.head_dim(), positions);
-    rope_ = {to_device(policy_, table.cos), to_device(policy_, table.sin)};
+  if (positions > config_.sliding_window.value_or(positions)) {
+    throw Error(ErrorKind::kUsage, "a sequence of " + std::to_string(positions) +
+                                       " tokens is longer than the model's sliding window of " +
+                                       std::to_string(*config_.sliding_window) +
+                                       ", which is not supported");
   }
-  return {ops::Context(policy_, workspace_), config_, options_.dtypes, rope_, shape, forest};
+  if (!rope_.cos.defined() || rope_.cos.size(0) < positions) make_rope(positions);
+  return {ops::Context(policy_, workspace_), config_, options_.dtypes, shape, forest};
+}
+
+void Olmo::make_rope(std::int64_t positions) {
+  const auto make = [&](const std::optional<ops::RopeScaling>& scaling) -> ops::RopeTable {
+    const auto table =
+        ops::make_rope_table(config_.rope_theta, config_.head_dim(), positions, scaling);
+    return {to_device(policy_, table.cos), to_device(policy_, table.sin)};
+  };
+  rope_ = make({});
+  if (config_.rope_scaling) scaled_rope_ = make(config_.rope_scaling);
+}
+
+const ops::RopeTable& Olmo::rope_of(std::size_t layer) const {
+  const bool is_scaled =
+      config_.rope_scaling && config_.has_full_attention(static_cast<std::int64_t>(layer));
+  return is_scaled ? scaled_rope_ : rope_;
 }
 
 BlockContext Olmo::context(const at::Tensor& ids_BL) {
@@ -175,8 +194,8 @@ BlockPass Olmo::block_pass(std::size_t layer, bool training) {
   const Recomputed again = training ? recomputed_[layer] : Recomputed::kNothing;
   const bool keeps_block = training && again != Recomputed::kBlock;
   const bool keeps_attention = training && again == Recomputed::kNothing;
-  return {inputs_MD_[training ? layer : 0].get(), again, saved_[keeps_block ? layer : shared_],
-          attention_[keeps_attention ? layer : shared_]};
+  return {inputs_MD_[training ? layer : 0].get(), rope_of(layer), again,
+          saved_[keeps_block ? layer : shared_], attention_[keeps_attention ? layer : shared_]};
 }
 
 ops::TokenLosses Olmo::train(const TokenBatch& batch, const LossWeights& weights, bool accumulate,

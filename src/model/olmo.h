@@ -144,6 +144,9 @@ class Olmo {
   /// The input of a block must have been shaped. Blocks that are computed again share what they do
   /// not keep; without a backward pass (`training`) all blocks do.
   [[nodiscard]] BlockPass block_pass(std::size_t layer, bool training);
+  [[nodiscard]] const ops::RopeTable& rope_of(std::size_t layer) const;
+  /// Makes the tables for so many positions.
+  void make_rope(std::int64_t positions);
   [[nodiscard]] float logit_scale() const;
 
   ModelConfig config_;
@@ -154,6 +157,7 @@ class Olmo {
   std::unique_ptr<HeldUnits> held_;  ///< null: the units are somebody else's
   Units* units_;
   ops::RopeTable rope_;
+  ops::RopeTable scaled_rope_;  ///< of layers of full attention; rope_scaling only
   ops::Workspace workspace_;
   std::vector<Recomputed> recomputed_;  ///< of each block
   std::size_t shared_;                  ///< the block whose buffers are shared

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/train_config.h"
+#include "core/error.h"
 #include "core/files/input_file.h"
 #include "core/files/output_file.h"
 #include "core/text/text.h"
@@ -91,9 +92,12 @@ Json model_json(const model::ModelConfig& model) {
   return to_json(config).at("model");
 }
 
-/// A config.yaml (JSON is YAML) with what OLMo cannot do without.
+/// A config.yaml (JSON is YAML) with what OLMo cannot do without, and nothing that it does not
+/// know.
 Json olmo_config(const ModelFiles& source) {
   Json model = model_json(source.config);
+  for (const char* key : {"rope_scaling", "sliding_window", "full_attention_every"})
+    model.erase(key);
   for (const char* key : {"attention_dropout", "residual_dropout", "embedding_dropout"})
     model[key] = 0.0;  // OLMo's default is 0.1
   if (const double theta = source.config.rope_theta; theta == std::floor(theta) && theta < 1e15)
@@ -117,6 +121,13 @@ void write_olmo(const fs::path& folder, const ModelFiles& source, const NamedTen
   store::write_torch_file(folder / "model.pt", tensors);
 }
 
+void require_olmo_expresses(const model::ModelConfig& config) {
+  if (!config.sliding_window && !config.rope_scaling) return;
+  throw Error(ErrorKind::kUsage, std::string("OLMo's own config has no `model.") +
+                                     (config.sliding_window ? "sliding_window" : "rope_scaling") +
+                                     "`: export this model with --format hf");
+}
+
 void list_files(ConvertedModel& converted) {
   for (const auto& entry : fs::recursive_directory_iterator(converted.path)) {
     if (!entry.is_regular_file() || entry.is_symlink()) continue;
@@ -137,7 +148,11 @@ ConvertedModel export_model(const fs::path& checkpoint, const fs::path& to,
                             const ExportOptions& options) {
   ConvertedModel converted{.source = find_model(checkpoint), .path = to};
   const ModelFiles& source = converted.source;
-  if (options.format == ExportFormat::kHf) (void)model::hf_name_map(source.config);
+  if (options.format == ExportFormat::kHf) {
+    (void)model::hf_name_map(source.config);
+  } else {
+    require_olmo_expresses(source.config);
+  }
   OutputFolder folder(to);
   ModelWeights weights = read_model_weights(source, /*keep_bf16=*/options.bf16);
   converted.weights_digest = weights.digest;

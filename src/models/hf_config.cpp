@@ -1,5 +1,8 @@
 #include "models/hf_config.h"
 
+#include <algorithm>
+#include <initializer_list>
+
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -25,6 +28,7 @@ class HfConfigReader {
     const auto found = json_.find(key);
     return found == json_.end() || found->is_null() ? nullptr : &*found;
   }
+  [[nodiscard]] bool contains(const std::string& key) const { return json_.contains(key); }
   [[nodiscard]] std::optional<std::int64_t> integer(const std::string& key) const {
     const Json* value = find(key);
     if (value != nullptr && value->is_number_integer() && !is_in_range(*value))
@@ -74,6 +78,108 @@ class HfConfigReader {
   std::string where_;
 };
 
+constexpr char kSliding[] = "sliding_attention", kFull[] = "full_attention";
+
+ops::RopeScaling read_yarn(const HfConfigReader& rope) {
+  ops::RopeScaling scaling;
+  const auto factor = rope.number("factor");
+  const auto original = rope.integer("original_max_position_embeddings");
+  if (!factor) rope.fail("factor", "is missing: YaRN needs it");
+  if (!original) rope.fail("original_max_position_embeddings", "is missing: YaRN needs it");
+  scaling.factor = *factor;
+  scaling.original_max_position_embeddings = *original;
+  scaling.beta_fast = rope.number("beta_fast").value_or(scaling.beta_fast);
+  scaling.beta_slow = rope.number("beta_slow").value_or(scaling.beta_slow);
+  scaling.attention_factor = rope.number("attention_factor");
+  return scaling;
+}
+
+bool is_any(const std::string& name, std::initializer_list<const char*> names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+/// Reads rope_scaling, or what rope_parameters has for the layers of full attention. Returns the
+/// base that it names.
+std::optional<double> read_full_rope(const HfConfigReader& rope, const Json& json,
+                                     model::ModelConfig& model) {
+  const std::string type = rope.text("rope_type", rope.text("type", "default"));
+  if (type == "yarn") {
+    model.rope_scaling = read_yarn(rope);
+  } else {
+    for (const char* name : {"rope_type", "type"}) rope.only(name, "default");
+  }
+  for (const auto& [name, value] : json.items()) {
+    if (is_any(name, {"rope_type", "type", "rope_theta"})) continue;
+    if (name == "partial_rotary_factor") {
+      rope.only(name, 1.0);
+    } else if (name == "truncate") {
+      rope.only(name, true);
+    } else if (!(type == "yarn" && is_any(name, {"factor", "original_max_position_embeddings",
+                                                 "beta_fast", "beta_slow", "attention_factor"}))) {
+      rope.fail(name, "is not supported: rotary embeddings have one base, and YaRN at most");
+    }
+  }
+  return rope.number("rope_theta");
+}
+
+/// OLMo 3 has rotations of its own for each kind of layers: transformers 5 writes them by its name,
+/// 4 those of full attention as rope_scaling.
+void read_olmo3_rope(const HfConfigReader& reader, const std::string& where,
+                     model::ModelConfig& model) {
+  model.rope_theta = reader.number("rope_theta").value_or(500000.0);
+  std::optional<double> full, sliding;
+  if (const Json* json = reader.find("rope_scaling"))
+    full = read_full_rope({*json, where + ": `rope_scaling`"}, *json, model);
+  if (const Json* json = reader.find("rope_parameters")) {
+    const HfConfigReader kinds(*json, where + ": `rope_parameters`");
+    for (const auto& [name, value] : json->items()) {
+      const std::string place = where + ": `rope_parameters`: `" + name + "`";
+      if (name == kFull) {
+        full = read_full_rope({value, place}, value, model);
+      } else if (name == kSliding) {
+        model::ModelConfig unscaled;
+        sliding = read_full_rope({value, place}, value, unscaled);
+        if (unscaled.rope_scaling)
+          kinds.fail(name, "has a scaling, which is supported for full_attention only");
+      } else {
+        kinds.fail(name, "is not known: expected full_attention and sliding_attention");
+      }
+    }
+    if (full.value_or(model.rope_theta) != sliding.value_or(model.rope_theta))
+      kinds.fail(kSliding, "has another rope_theta than full_attention, which is not supported");
+  }
+  model.rope_theta = full.value_or(sliding.value_or(model.rope_theta));
+}
+
+/// `layer_types`, which are to be those that one number says: every so many layers full attention.
+std::int64_t read_full_attention_every(const HfConfigReader& reader, std::int64_t layers) {
+  constexpr std::int64_t kUsual = 4;
+  const Json* types = reader.find("layer_types");
+  if (types == nullptr) return kUsual;
+  const std::string expected =
+      "is not supported: expected " + std::to_string(layers) +
+      " names, full_attention for every n-th layer and sliding_attention for the others";
+  if (!types->is_array() || std::ssize(*types) != layers) reader.fail("layer_types", expected);
+  const auto first = std::ranges::find(*types, Json(kFull)) - types->begin();
+  const std::int64_t every = first == layers ? std::max(layers + 1, kUsual) : first + 1;
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    const bool is_full = (layer + 1) % every == 0;
+    if ((*types)[static_cast<std::size_t>(layer)] != (is_full ? kFull : kSliding))
+      reader.fail("layer_types", expected);
+  }
+  return every;
+}
+
+void read_olmo3(const HfConfigReader& reader, const std::string& where, model::ModelConfig& model) {
+  read_olmo3_rope(reader, where, model);
+  // Null is no window: one that no sequence leaves.
+  model.sliding_window = reader.contains("sliding_window")
+                             ? reader.integer("sliding_window").value_or(model.max_sequence_length)
+                             : 4096;
+  model.full_attention_every = read_full_attention_every(reader, model.n_layers);
+  if (model.full_attention_every == 1) model.sliding_window.reset();
+}
+
 /// transformers 5 writes rope_parameters, 4 rope_theta and rope_scaling.
 double read_rope_theta(const HfConfigReader& reader, const std::string& where) {
   double theta = reader.number("rope_theta").value_or(10000.0);
@@ -111,12 +217,35 @@ SpecialTokenIds read_ids(const Json& json, const std::string& where, std::int64_
   return read_special_token_ids(stated, where, rows);
 }
 
-void refuse_unsupported(const HfConfigReader& reader, bool olmo2) {
+/// What Olmo3Config has beyond Olmo2Config, as transformers 4 reads it and as 5 does.
+void add_olmo3(const model::ModelConfig& config, Json& json) {
+  Json types = Json::array();
+  for (std::int64_t layer = 0; layer < config.n_layers; ++layer)
+    types.push_back(config.has_full_attention(layer) ? kFull : kSliding);
+  Json full = {{"rope_type", "default"}};
+  if (const auto& scaling = config.rope_scaling) {
+    full = {{"rope_type", "yarn"},
+            {"factor", scaling->factor},
+            {"original_max_position_embeddings", scaling->original_max_position_embeddings},
+            {"beta_fast", scaling->beta_fast},
+            {"beta_slow", scaling->beta_slow}};
+    if (scaling->attention_factor) full["attention_factor"] = *scaling->attention_factor;
+    json["rope_scaling"] = full;
+  }
+  full["rope_theta"] = config.rope_theta;
+  json["rope_parameters"] = {
+      {kFull, std::move(full)},
+      {kSliding, {{"rope_type", "default"}, {"rope_theta", config.rope_theta}}}};
+  json["layer_types"] = std::move(types);
+  json["sliding_window"] = config.sliding_window.value_or(config.max_sequence_length);
+}
+
+void refuse_unsupported(const HfConfigReader& reader, bool is_olmo1) {
   reader.only("hidden_act", "silu");
   reader.only("attention_bias", false);
   reader.only("mlp_bias", false);
   reader.only("quantization_config", nullptr);
-  if (olmo2) reader.only("clip_qkv", nullptr);
+  if (!is_olmo1) reader.only("clip_qkv", nullptr);
 }
 
 }  // namespace
@@ -138,13 +267,15 @@ Json to_json(const SpecialTokenIds& ids) {
 HfConfig parse_hf_config(const Json& json, const std::string& where) {
   const HfConfigReader reader(json, where);
   const std::string type = reader.text("model_type", "");
-  if (type != "olmo" && type != "olmo2") {
-    reader.fail("model_type", "is \"" + type +
-                                  "\"; olmo-harness reads \"olmo\" (OlmoForCausalLM), \"olmo2\" "
-                                  "(Olmo2ForCausalLM) and \"hf_olmo\" (OLMoForCausalLM)");
+  if (type != "olmo" && type != "olmo2" && type != "olmo3") {
+    reader.fail(
+        "model_type",
+        "is \"" + type +
+            "\"; olmo-harness reads \"olmo\" (OlmoForCausalLM), \"olmo2\" "
+            "(Olmo2ForCausalLM), \"olmo3\" (Olmo3ForCausalLM) and \"hf_olmo\" (OLMoForCausalLM)");
   }
-  const bool olmo2 = type == "olmo2";
-  refuse_unsupported(reader, olmo2);
+  const bool is_olmo1 = type == "olmo";
+  refuse_unsupported(reader, is_olmo1);
 
   HfConfig config;
   model::ModelConfig& model = config.model;
@@ -157,9 +288,13 @@ HfConfig parse_hf_config(const Json& json, const std::string& where) {
   model.vocab_size = reader.integer("vocab_size").value_or(50304);
   model.embedding_size = model.vocab_size;  // the file knows the rows of the embedding only
   model.weight_tying = reader.boolean("tie_word_embeddings", false);
-  model.rope_theta = read_rope_theta(reader, where);
+  if (type == "olmo3") {
+    read_olmo3(reader, where, model);
+  } else {
+    model.rope_theta = read_rope_theta(reader, where);
+  }
   model.init_std = reader.number("initializer_range").value_or(0.02);
-  if (olmo2) {
+  if (!is_olmo1) {
     model.norm_after = true;
     model.attention_layer_norm = true;
     model.layer_norm_type = "rms";
@@ -189,8 +324,10 @@ HfConfig parse_hf_config(const Json& json, const std::string& where) {
 Json to_hf_config(const model::ModelConfig& config, const SpecialTokenIds& ids,
                   const std::string& dtype) {
   (void)model::hf_name_map(config);  // throws for what the classes cannot express
-  Json json = {{"architectures", {config.norm_after ? "Olmo2ForCausalLM" : "OlmoForCausalLM"}},
-               {"model_type", config.norm_after ? "olmo2" : "olmo"},
+  const bool is_olmo3 = config.sliding_window || config.rope_scaling;
+  const std::string number = is_olmo3 ? "3" : config.norm_after ? "2" : "";
+  Json json = {{"architectures", {"Olmo" + number + "ForCausalLM"}},
+               {"model_type", "olmo" + number},
                {"attention_bias", false},
                {"attention_dropout", 0.0},
                {"hidden_act", "silu"},
@@ -213,6 +350,7 @@ Json to_hf_config(const model::ModelConfig& config, const SpecialTokenIds& ids,
   } else {
     json["clip_qkv"] = or_null(config.clip_qkv);
   }
+  if (is_olmo3) add_olmo3(config, json);
   return json;
 }
 

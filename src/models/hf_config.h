@@ -22,7 +22,7 @@ SpecialTokenIds read_special_token_ids(const Json& json, const std::string& wher
 /// The way back: all three keys, null where there is none.
 Json to_json(const SpecialTokenIds& ids);
 
-/// A `config.json` of Hugging Face's OlmoConfig or Olmo2Config.
+/// A `config.json` of Hugging Face's OlmoConfig, Olmo2Config or Olmo3Config.
 struct HfConfig {
   model::ModelConfig model;
   SpecialTokenIds ids;
@@ -30,12 +30,13 @@ struct HfConfig {
 
 /// Reads `json`, of the file `where`, with the defaults of Hugging Face's classes. Throws
 /// Error(kInput) for another model_type, and naming each key that asks for what we do not have
-/// (attention_bias, rope scaling, another activation, quantization, …). Keys that those classes do
-/// not look at are not looked at here.
+/// (attention_bias, rotations other than YaRN of OLMo 3, another activation, quantization, …). Keys
+/// that those classes do not look at are not looked at here.
 HfConfig parse_hf_config(const Json& json, const std::string& where);
 
-/// The way back: what OlmoForCausalLM or, with norm_after, Olmo2ForCausalLM needs; `dtype` is
-/// float32 or bfloat16. Throws Error(kUsage) for a config that neither class can express.
+/// The way back: what OlmoForCausalLM needs, with norm_after Olmo2ForCausalLM, and with a sliding
+/// window or a scaling of rotations Olmo3ForCausalLM; `dtype` is
+/// float32 or bfloat16. Throws Error(kUsage) for a config that none of these classes can express.
 Json to_hf_config(const model::ModelConfig& config, const SpecialTokenIds& ids,
                   const std::string& dtype);
 

@@ -132,6 +132,11 @@ ModelFiles describe_hf_olmo(const fs::path& folder, config::ConfigDocument docum
   return files;
 }
 
+ModelFormat format_of(const model::ModelConfig& model) {
+  if (model.sliding_window || model.rope_scaling) return ModelFormat::kHf3;
+  return model.norm_after ? ModelFormat::kHf2 : ModelFormat::kHf;
+}
+
 ModelFiles describe_hf(const fs::path& folder) {
   const fs::path file = folder / kHfConfig;
   config::ConfigDocument document = parse_input(read_file(file), file.string());
@@ -139,7 +144,7 @@ ModelFiles describe_hf(const fs::path& folder) {
     return describe_hf_olmo(folder, std::move(document));
   const HfConfig config = parse_hf_config(read_json_file(file), file.string());
   return {.path = folder,
-          .format = config.model.norm_after ? ModelFormat::kHf2 : ModelFormat::kHf,
+          .format = format_of(config.model),
           .config = config.model,
           .tokenizer = {.file = tokenizer_in({folder}), .identifier = {}, .ids = config.ids}};
 }
@@ -156,8 +161,8 @@ ModelFiles describe_olmo(const fs::path& folder) {
 }  // namespace
 
 std::string to_string(ModelFormat format) {
-  constexpr std::array<const char*, 5> kNames = {"olmo-harness", "hf-olmo", "hf-olmo2", "hf_olmo",
-                                                 "olmo"};
+  constexpr std::array<const char*, 6> kNames = {"olmo-harness", "hf-olmo", "hf-olmo2",
+                                                 "hf-olmo3",     "hf_olmo", "olmo"};
   return kNames.at(static_cast<std::size_t>(format));
 }
 

@@ -21,10 +21,11 @@ enum class ModelFormat {
   kCheckpoint,  ///< ours
   kHf,          ///< OlmoForCausalLM
   kHf2,         ///< Olmo2ForCausalLM
+  kHf3,         ///< Olmo3ForCausalLM
   kHfOlmo,      ///< OLMoForCausalLM of the package hf_olmo
   kOlmo,        ///< OLMo's own: config.yaml, and model.safetensors or model.pt
 };
-/// olmo-harness, hf-olmo, hf-olmo2, hf_olmo, olmo.
+/// olmo-harness, hf-olmo, hf-olmo2, hf-olmo3, hf_olmo, olmo.
 std::string to_string(ModelFormat format);
 
 inline constexpr const char* kOlmoConfig = "config.yaml";

@@ -1,7 +1,10 @@
 #include "ops/rope.h"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
+#include <numbers>
 
 #include <ATen/Parallel.h>
 
@@ -41,15 +44,61 @@ OLMO_ISA_TABLE(PointwiseKernels, pointwise_kernels)
 
 namespace {
 
-/// 1 / theta^(2i/head_dim), every step rounded to fp32 as LibTorch does it.
-std::vector<float> inverse_frequencies(double theta, std::int64_t head_dim) {
+/// theta^(2i/head_dim), every step rounded to fp32 as LibTorch does it.
+std::vector<float> wavelengths(double theta, std::int64_t head_dim) {
   const double log_theta = portable_log(static_cast<float>(theta));
-  std::vector<float> frequencies;
+  std::vector<float> lengths;
   for (std::int64_t i = 0; i < head_dim; i += 2) {
     const float exponent = static_cast<float>(i) / static_cast<float>(head_dim);
-    frequencies.push_back(1.0F / static_cast<float>(portable_exp(exponent * log_theta)));
+    lengths.push_back(static_cast<float>(portable_exp(exponent * log_theta)));
+  }
+  return lengths;
+}
+
+/// Where, in pairs, YaRN's ramp from rotations that keep their speed to slower ones lies.
+struct Ramp {
+  float begin, end;
+
+  Ramp(const RopeScaling& scaling, double theta, std::int64_t head_dim) {
+    const auto pair_that_turns = [&](double times) {
+      const double length = static_cast<double>(scaling.original_max_position_embeddings);
+      return static_cast<double>(head_dim) *
+             (portable_log(length) - portable_log(times * 2 * std::numbers::pi)) /
+             (2 * portable_log(theta));
+    };
+    begin = static_cast<float>(std::max(std::floor(pair_that_turns(scaling.beta_fast)), 0.0));
+    end = static_cast<float>(
+        std::min(std::ceil(pair_that_turns(scaling.beta_slow)), static_cast<double>(head_dim - 1)));
+    if (begin == end) end += 0.001F;
+  }
+  /// 0: keeps its speed; 1: is slower by the whole factor.
+  [[nodiscard]] float at(std::size_t pair) const {
+    return std::clamp((static_cast<float>(pair) - begin) / (end - begin), 0.0F, 1.0F);
+  }
+};
+
+std::vector<float> inverse_frequencies(double theta, std::int64_t head_dim,
+                                       const std::optional<RopeScaling>& scaling) {
+  std::vector<float> frequencies = wavelengths(theta, head_dim);
+  if (!scaling) {
+    for (float& value : frequencies) value = 1.0F / value;
+    return frequencies;
+  }
+  const Ramp ramp(*scaling, theta, head_dim);
+  for (std::size_t pair = 0; pair < frequencies.size(); ++pair) {
+    float& value = frequencies[pair];
+    const float kept = 1.0F - ramp.at(pair);
+    const float slow = 1.0F / (static_cast<float>(scaling->factor) * value);
+    value = slow * (1.0F - kept) + 1.0F / value * kept;
   }
   return frequencies;
+}
+
+/// What cosines and sines are multiplied with.
+float attention_factor(const std::optional<RopeScaling>& scaling) {
+  if (!scaling) return 1.0F;
+  const double usual = scaling->factor > 1 ? 0.1 * portable_log(scaling->factor) + 1.0 : 1.0;
+  return static_cast<float>(scaling->attention_factor.value_or(usual));
 }
 
 void check_table(const char* op, const RopeTable& table, const AttentionShape& shape,
@@ -98,7 +147,13 @@ void rotate(const char* op, const Context& context, const RopeTable& table,
 
 }  // namespace
 
-RopeTable make_rope_table(double theta, std::int64_t head_dim, std::int64_t length) {
+RopeTable make_rope_table(double theta, std::int64_t head_dim, std::int64_t length,
+                          const std::optional<RopeScaling>& scaling) {
+  if (scaling && !(theta > 1)) {
+    throw Error(
+        ErrorKind::kUsage,
+        "make_rope_table: expected a theta above 1 with a scaling, got " + std::to_string(theta));
+  }
   if (!(theta > 0 && theta < 1e30) || head_dim < 2 || head_dim % 2 != 0 || head_dim > 65536 ||
       length < 1 || length > (1 << 24)) {
     throw Error(
@@ -109,7 +164,8 @@ RopeTable make_rope_table(double theta, std::int64_t head_dim, std::int64_t leng
             std::to_string(length));
   }
   const auto half = head_dim / 2;
-  const auto frequencies = inverse_frequencies(theta, head_dim);
+  const auto frequencies = inverse_frequencies(theta, head_dim, scaling);
+  const float factor = attention_factor(scaling);
   RopeTable table{new_tensor({length, half}, at::kFloat), new_tensor({length, half}, at::kFloat)};
   auto* cosines = mutable_host_span<float>(table.cos).data();
   auto* sines = mutable_host_span<float>(table.sin).data();
@@ -118,8 +174,8 @@ RopeTable make_rope_table(double theta, std::int64_t head_dim, std::int64_t leng
       for (std::int64_t i = 0; i < half; ++i) {
         const float angle = static_cast<float>(position) * frequencies[static_cast<std::size_t>(i)];
         const auto [sine, cosine] = portable_sin_cos(angle);
-        cosines[position * half + i] = static_cast<float>(cosine);
-        sines[position * half + i] = static_cast<float>(sine);
+        cosines[position * half + i] = static_cast<float>(cosine) * factor;
+        sines[position * half + i] = static_cast<float>(sine) * factor;
       }
     }
   });

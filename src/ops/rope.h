@@ -4,6 +4,7 @@
 #include "core/compute/tensor.h"
 #include "ops/attention.h"
 #include "ops/context.h"
+#include "ops/rope_scaling.h"
 
 namespace olmo::ops {
 
@@ -32,7 +33,12 @@ struct RopeTable {
 /// in fp32 (so that far positions have OLMo's own rounding of the angle); cosine and sine of that
 /// angle in double by portable functions, rounded once. Throws Error(kUsage) for an odd head_dim, a
 /// length below 1 or above 2^24, or a theta that is not positive.
-RopeTable make_rope_table(double theta, int64_t head_dim, int64_t length);
+///
+/// With `scaling` inv_freq and the factor of cosines and sines are those of transformers'
+/// _compute_yarn_parameters, every step rounded to fp32 as there. Throws Error(kUsage) also for a
+/// theta that is not above 1.
+RopeTable make_rope_table(double theta, int64_t head_dim, int64_t length,
+                          const std::optional<RopeScaling>& scaling = {});
 
 /// Rotates q and k of packed rows qkv (batch·length, (n_heads + 2·n_kv_heads)·head_dim) in place, v
 /// untouched; the position is row % length. qkv is fp32, or bf16 that is widened, rotated in fp32

@@ -44,6 +44,10 @@ const std::map<std::string, Alternative>& alternatives() {
       "repetition_max_count: 9}"};
   static const Words kClipWarmup = {"scheduler.grad_clip_warmup_steps=2",
                                     "scheduler.grad_clip_warmup_factor=0.01"};
+  static const Words kYarn = {
+      "model.rope_scaling={factor: 8, original_max_position_embeddings: 4096, beta_fast: 4, "
+      "beta_slow: 1}"};
+  static const Words kWindow = {kYarn.front(), "model.sliding_window=32"};
   static const std::map<std::string, Alternative> kAlternatives = {
       {"model.d_model", {"32"}},
       {"model.n_heads", {"4"}},
@@ -56,6 +60,13 @@ const std::map<std::string, Alternative>& alternatives() {
       {"model.block_type", {"llama"}},
       {"model.rope", {"false"}},
       {"model.rope_theta", {"500"}},
+      {"model.rope_scaling.factor", {"2", kYarn}},
+      {"model.rope_scaling.original_max_position_embeddings", {"64", kYarn}},
+      {"model.rope_scaling.beta_fast", {"32", kYarn}},
+      {"model.rope_scaling.beta_slow", {"0.1", kYarn}},
+      {"model.rope_scaling.attention_factor", {"1.5", kYarn}},
+      {"model.sliding_window", {"32", kYarn}},
+      {"model.full_attention_every", {"1", kWindow}},
       {"model.attention_layer_norm", {"true"}},
       {"model.attention_layer_norm_with_affine", {"false", {"model.attention_layer_norm=true"}}},
       {"model.block_group_size", {"2", {"model.n_layers=2"}}},

@@ -4,6 +4,7 @@ Needs: transformers==5.17.0 ai2-olmo==0.6.0 torch==2.11.0 safetensors numpy. Run
 python3 tests/goldens/make_hf.py
 
   olmo2/           Olmo2ForCausalLM with grouped queries, saved by transformers in shards
+  olmo3/           Olmo3ForCausalLM, a layer of each kind of attention, the full one with YaRN
   olmo1/           OlmoForCausalLM, untied, with clip_qkv
   olmo1_layout/    the same weights as OLMo's own config.yaml and model.safetensors
   olmo1_hf_olmo/   the same weights as the package hf_olmo saves them
@@ -23,7 +24,7 @@ from olmo.config import ActivationType, LayerNormType, ModelConfig
 from olmo.model import OLMo
 from olmo.safetensors_util import state_dict_to_safetensors_file
 from safetensors.torch import save_file
-from transformers import Olmo2Config, Olmo2ForCausalLM, OlmoConfig, OlmoForCausalLM
+from transformers import Olmo2Config, Olmo2ForCausalLM, Olmo3Config, Olmo3ForCausalLM, OlmoConfig, OlmoForCausalLM
 
 OUT = Path(__file__).resolve().parent.parent / "data" / "train" / "hf"
 IDS = torch.arange(2 * 13).reshape(2, 13) * 7 % 60
@@ -83,6 +84,19 @@ def make_olmo2():
     return model(IDS).logits, digest(olmo_names(model.state_dict(), 2, norms=True, tied=False))
 
 
+def make_olmo3():
+    full = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 8.0, "original_max_position_embeddings": 8, "beta_fast": 4.0,
+            "beta_slow": 1.0, "attention_factor": 1.2}
+    config = Olmo3Config(**COMMON, num_hidden_layers=2, num_key_value_heads=2, rms_norm_eps=1e-6, sliding_window=13,
+                         layer_types=["sliding_attention", "full_attention"],
+                         rope_parameters={"full_attention": full,
+                                          "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}})
+    model = Olmo3ForCausalLM(config).eval()
+    randomize(model)
+    model.save_pretrained(OUT / "olmo3")
+    return model(IDS).logits, digest(olmo_names(model.state_dict(), 2, norms=True, tied=False))
+
+
 def make_olmo1():
     config = OlmoConfig(**COMMON, num_hidden_layers=1, clip_qkv=0.5)
     model = OlmoForCausalLM(config).eval()
@@ -129,7 +143,7 @@ if __name__ == "__main__":
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir(parents=True)
     tensors, digests = {"ids": IDS}, {}
-    for name, make in {"olmo2": make_olmo2, "olmo1": make_olmo1, "olmo1_tied": make_tied}.items():
+    for name, make in {"olmo2": make_olmo2, "olmo3": make_olmo3, "olmo1": make_olmo1, "olmo1_tied": make_tied}.items():
         logits, digests[name] = make()
         tensors[name] = logits.detach().contiguous()
     save_file(tensors, OUT / "expected.safetensors")

@@ -32,6 +32,24 @@ Json olmo2() {
   return json;
 }
 
+/// allenai/Olmo-3-1025-7B as it was published, with half of its layers.
+Json olmo3() {
+  Json json = olmo2();
+  json.update({{"model_type", "olmo3"},
+               {"max_position_embeddings", 65536},
+               {"sliding_window", 4096},
+               {"rope_scaling",
+                {{"rope_type", "yarn"},
+                 {"factor", 8.0},
+                 {"original_max_position_embeddings", 8192},
+                 {"attention_factor", 1.2079441541679836},
+                 {"beta_fast", 32},
+                 {"beta_slow", 1}}}});
+  for (int layer = 0; layer < 16; ++layer)
+    json["layer_types"].push_back(layer % 4 == 3 ? "full_attention" : "sliding_attention");
+  return json;
+}
+
 Json with(Json json, const char* key, const Json& value) {
   json[key] = value;
   return json;
@@ -85,6 +103,84 @@ TEST_CASE("both spellings of the rotary base are read", "[models]") {
   CHECK(parse_hf_config(json, "config.json").model.rope_theta == 10000.0);
 }
 
+TEST_CASE("the config of OLMo 3 gives its window, its layers and the scaling of rotations",
+          "[models]") {
+  const auto model = parse_hf_config(olmo3(), "config.json").model;
+  CHECK(model.norm_after);
+  CHECK(model.max_sequence_length == 65536);
+  CHECK(model.sliding_window == 4096);
+  CHECK(model.within_window(65536) == 4096);
+  CHECK(model.has_full_attention(3));
+  CHECK_FALSE(model.has_full_attention(4));
+  CHECK(model.rope_theta == 500000.0);
+  REQUIRE(model.rope_scaling);
+  CHECK(model.rope_scaling->factor == 8.0);
+  CHECK(model.rope_scaling->original_max_position_embeddings == 8192);
+  CHECK(model.rope_scaling->attention_factor == 1.2079441541679836);
+}
+
+TEST_CASE("an OLMo 3 is read as transformers 4 and as 5 wrote it, and written for both",
+          "[models]") {
+  const auto model = parse_hf_config(olmo3(), "config.json").model;
+  Json later = olmo3();
+  Json full = later["rope_scaling"];
+  full["rope_theta"] = 500000;
+  later.erase("rope_scaling");
+  later.erase("rope_theta");
+  later["rope_parameters"] = {
+      {"full_attention", full},
+      {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 500000}}}};
+  const auto same = [&](const model::ModelConfig& other) {
+    return other.rope_theta == model.rope_theta && other.sliding_window == model.sliding_window &&
+           other.full_attention_every == model.full_attention_every && other.rope_scaling &&
+           other.rope_scaling->factor == model.rope_scaling->factor &&
+           other.rope_scaling->attention_factor == model.rope_scaling->attention_factor;
+  };
+  CHECK(same(parse_hf_config(later, "config.json").model));
+  Json written = models::to_hf_config(model, {}, "float32");
+  CHECK(written["layer_types"] == olmo3()["layer_types"]);
+  CHECK(same(parse_hf_config(written, "config.json").model));
+  written.erase("rope_parameters");
+  CHECK(same(parse_hf_config(written, "config.json").model));
+}
+
+TEST_CASE("the defaults of OLMo 3 are its class's", "[models]") {
+  Json json = olmo3();
+  for (const char* key : {"sliding_window", "layer_types", "rope_theta", "rope_scaling"})
+    json.erase(key);
+  const auto model = parse_hf_config(json, "config.json").model;
+  CHECK(model.sliding_window == 4096);
+  CHECK(model.full_attention_every == 4);
+  CHECK(model.rope_theta == 500000.0);
+  CHECK_FALSE(model.rope_scaling);
+  CHECK(parse_hf_config(with(json, "sliding_window", nullptr), "").model.sliding_window == 65536);
+  json["layer_types"] = Json(16, "full_attention");
+  CHECK_FALSE(parse_hf_config(json, "config.json").model.sliding_window);
+}
+
+TEST_CASE("what an OLMo 3 may not have is refused by name", "[models]") {
+  Json types = olmo3()["layer_types"];
+  types[3] = "sliding_attention";
+  Json scaling = olmo3()["rope_scaling"];
+  const auto scaled = [&](const char* key, const Json& value) { return with(scaling, key, value); };
+  const std::vector<std::tuple<const char*, Json, const char*>> cases = {
+      {"layer_types", types, "`layer_types`"},
+      {"layer_types", Json::array(), "`layer_types`"},
+      {"layer_types", "full_attention", "`layer_types`"},
+      {"sliding_window", 0, "sliding_window"},
+      {"rope_scaling", scaled("rope_type", "llama3"), "`rope_type`"},
+      {"rope_scaling", scaled("mscale", 1.0), "`mscale`"},
+      {"rope_scaling", scaled("truncate", false), "`truncate`"},
+      {"rope_scaling", scaled("factor", nullptr), "`factor` is missing"},
+      {"rope_scaling", scaled("factor", 0.5), "rope_scaling.factor"},
+      {"rope_scaling", scaled("beta_slow", 64), "rope_scaling.beta_fast"},
+      {"rope_parameters", {{"sliding_attention", scaling}}, "sliding_attention"},
+      {"rope_parameters", {{"sliding_attention", {{"rope_theta", 10000.0}}}}, "another rope_theta"},
+      {"rope_parameters", {{"other", Json::object()}}, "`other` is not known"}};
+  for (const auto& [key, value, says] : cases)
+    CHECK_THAT(refusal(with(olmo3(), key, value)), Catch::Contains(says));
+}
+
 TEST_CASE("what would change the result and is not there is refused by name", "[models]") {
   const std::vector<std::pair<const char*, Json>> cases = {
       {"hidden_act", "gelu"},
@@ -96,7 +192,6 @@ TEST_CASE("what would change the result and is not there is refused by name", "[
       {"rope_parameters", {{"partial_rotary_factor", 0.5}}},
       {"rope_parameters", {{"full_attention", {{"rope_theta", 1.0}}}}},
       {"head_dim", 64},
-      {"model_type", "olmo3"},
       {"model_type", "llama"},
       {"model_type", nullptr}};
   for (const auto& [key, value] : cases)

@@ -86,6 +86,7 @@ TEST_CASE("models that other software saved give its logits and digests", "[mode
   const Json digests = read_json_file(kGoldens / "expected.json");
   const std::vector<std::tuple<std::string, std::string, ModelFormat>> cases = {
       {"olmo2", "olmo2", ModelFormat::kHf2},
+      {"olmo3", "olmo3", ModelFormat::kHf3},
       {"olmo1", "olmo1", ModelFormat::kHf},
       {"olmo1_layout", "olmo1", ModelFormat::kOlmo},
       {"olmo1_hf_olmo", "olmo1", ModelFormat::kHfOlmo},
@@ -101,6 +102,14 @@ TEST_CASE("models that other software saved give its logits and digests", "[mode
     CHECK(test::max_abs_difference(logits, expected.at(name)) < 1e-5);
   }
   CHECK(find_model(kGoldens / "olmo1_layout").tokenizer.identifier == "no/such-tokenizer");
+}
+
+TEST_CASE("a sequence that leaves a sliding window is refused, none is computed wrongly",
+          "[models]") {
+  auto loaded = load_model(kGoldens / "olmo3", policy());
+  CHECK_NOTHROW(loaded.model.logits(at::zeros({1, 13}, at::kLong)));
+  CHECK_THROWS_WITH(loaded.model.logits(at::zeros({1, 14}, at::kLong)),
+                    Catch::Contains("longer than the model's sliding window of 13"));
 }
 
 TEST_CASE("the digest does not depend on the container, the dtype or the threads", "[models]") {

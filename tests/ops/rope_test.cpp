@@ -156,7 +156,48 @@ TEST_CASE("rope of bf16 is the reference's, with no more error than LibTorch's",
   CHECK(y.narrow(1, 48, 16).eq(1).all().item<bool>());
 }
 
+TEST_CASE("scaled rotations are those of transformers' YaRN", "[ops]") {
+  for (const auto& golden : read_json_file(OLMO_TEST_DATA "/ops/rope_scaling.json")) {
+    RopeScaling scaling{
+        .factor = golden.at("factor"),
+        .original_max_position_embeddings = golden.at("original_max_position_embeddings"),
+        .beta_fast = golden.at("beta_fast"),
+        .beta_slow = golden.at("beta_slow"),
+        .attention_factor = {}};
+    if (golden.contains("attention_factor"))
+      scaling.attention_factor = golden.at("attention_factor").get<double>();
+    const auto table =
+        make_rope_table(golden.at("rope_theta"), golden.at("head_dim"), 4096, scaling);
+    const auto positions = golden.at("positions").get<std::vector<std::int64_t>>();
+    for (std::size_t p = 0; p < positions.size(); ++p) {
+      INFO("head_dim " << golden.at("head_dim") << " position " << positions[p]);
+      const auto check = [&](const at::Tensor& ours, const Json& row) {
+        const auto expected = at::tensor(row.get<std::vector<double>>(), at::kDouble);
+        CHECK(ref::distance(ours[positions[p]], expected) < 3e-7);
+      };
+      check(table.cos, golden.at("cos")[p]);
+      check(table.sin, golden.at("sin")[p]);
+    }
+  }
+}
+
+TEST_CASE("the gradient of scaled rotations is scaled with them", "[ops]") {
+  const AttentionShape shape{
+      .batch = 1, .length = 9, .n_heads = 1, .n_kv_heads = 1, .head_dim = 16};
+  const auto policy = ref::plain_policy();
+  const RopeScaling scaling{
+      .factor = 4, .original_max_position_embeddings = 8, .attention_factor = 1.5};
+  const auto table = make_rope_table(10000.0, 16, 9, scaling);
+  // A rotation that is followed by its transpose multiplies by the square of the factor.
+  const at::Tensor x = ref::values({9, 48}, 84);
+  at::Tensor y = x.clone();
+  rope(policy, table, shape, y);
+  rope_backward(policy, table, shape, y);
+  CHECK(ref::distance(y.narrow(1, 0, 32), x.narrow(1, 0, 32) * 2.25) < 2e-6);
+}
+
 TEST_CASE("rope refuses impossible shapes", "[ops]") {
+  CHECK_THROWS_AS(make_rope_table(1.0, 16, 8, RopeScaling{}), Error);
   CHECK_THROWS_AS(make_rope_table(10000.0, 15, 8), Error);
   CHECK_THROWS_AS(make_rope_table(0.0, 16, 8), Error);
   CHECK_THROWS_AS(make_rope_table(10000.0, 16, 0), Error);
