@@ -27,7 +27,10 @@ namespace names = metric_names;
 /// Steps that are in memory at a time.
 constexpr std::size_t kRowsAtOnce = 5000;
 
-/// Of "2026-01-31T23:59:59.123Z"; nothing for another text.
+/// In 2255. A record may be damaged: tools, and clocks that count nanoseconds, know no later time.
+constexpr double kLatest = 9e9;
+
+/// Of "2026-01-31T23:59:59.123Z"; nothing for another text, and for times that no run can have.
 std::optional<double> unix_seconds_of(const std::string& utc) {
   std::tm parts{};
   const char* rest = ::strptime(utc.c_str(), "%Y-%m-%dT%H:%M:%S", &parts);
@@ -36,7 +39,9 @@ std::optional<double> unix_seconds_of(const std::string& utc) {
   double unit = 0.1;
   if (*rest == '.')
     for (++rest; is_digit(*rest); ++rest, unit /= 10) fraction += unit * (*rest - '0');
-  return static_cast<double>(::timegm(&parts)) + fraction;
+  const double seconds = static_cast<double>(::timegm(&parts)) + fraction;
+  if (seconds < 0 || seconds > kLatest) return std::nullopt;
+  return seconds;
 }
 
 /// The time of day at each step of a run, which never goes back: a clock that was set, or a log
@@ -53,7 +58,7 @@ class StepClock {
     const auto begin = begin_.find(attempt);
     if (attempt != attempt_ && begin != begin_.end()) now_ = std::max(now_, begin->second);
     attempt_ = attempt;
-    if (std::isfinite(seconds) && seconds > 0) now_ += seconds;
+    if (std::isfinite(seconds) && seconds > 0) now_ = std::min(now_ + seconds, kLatest);
     return now_;
   }
 

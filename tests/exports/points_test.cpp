@@ -74,6 +74,19 @@ TEST_CASE("times never go back, whatever the clocks said", "[exports]") {
   CHECK(before == 1767312002);
 }
 
+TEST_CASE("times that no run can have, as in a damaged record, are left out", "[exports]") {
+  RecordedCurve run;
+  run.steps(1, 3);
+  run.sql("UPDATE attempts SET started_utc = '1013-01-02T03:04:05Z'");
+  run.sql("UPDATE steps SET seconds = 1e300 WHERE step = 2");
+  const auto points = points_of(run);
+  REQUIRE(points.size() == 3);
+  CHECK(read_facts(run.db(), run.id()).begin == 0);
+  CHECK(points[0].unix_seconds == 0.5);
+  CHECK(points[1].unix_seconds == 9e9);
+  CHECK(points[2].unix_seconds == 9e9);
+}
+
 TEST_CASE("metrics and scores stand at their steps, before the first and after the last, too",
           "[exports]") {
   RecordedCurve run;
