@@ -136,16 +136,8 @@ evaluation::EvaluationPlan plan_of(const Options& options, const eval::Selection
   plan.tasks = asked.tasks;
   plan.suites = asked.suites;
   if (options.limit > 0) plan.limit = options.limit;
-  plan.max_length = config.within_window(config.max_sequence_length);
-  plan.olmo_max_length = config.within_window(plan.olmo_max_length);
-  if (options.max_length > 0) {
-    plan.max_length = plan.olmo_max_length = options.max_length;
-    if (config.within_window(options.max_length) != options.max_length)
-      throw Error(ErrorKind::kUsage, "--max-length: " + std::to_string(options.max_length) +
-                                         " is more than the model's sliding window of " +
-                                         std::to_string(*config.sliding_window) +
-                                         " tokens, beyond which nothing is computed yet");
-  }
+  plan.max_length = options.max_length > 0 ? options.max_length : config.max_sequence_length;
+  if (options.max_length > 0) plan.olmo_max_length = options.max_length;
   plan.eos_token_id = static_cast<std::uint32_t>(eos);
   plan.prefix_token = static_cast<std::uint32_t>(loaded.files.tokenizer.ids.bos.value_or(eos));
   plan.unconditional = !options.no_unconditional;

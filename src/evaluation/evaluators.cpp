@@ -81,9 +81,8 @@ void add_metrics(const EvaluationPlan& plan, const EvaluationOutcome& outcome,
 EvaluationMemory memory_of(const config::TrainConfig& config) {
   EvaluationMemory memory;
   for (const auto& evaluator : config::evaluators_of(config)) {
-    const std::int64_t length = evaluator.type == "downstream"
-                                    ? config.model.within_window(eval::kOlmoMaxLength)
-                                    : config.model.max_sequence_length;
+    const std::int64_t length =
+        evaluator.type == "downstream" ? eval::kOlmoMaxLength : config.model.max_sequence_length;
     const std::int64_t most = most_rows(length);
     const auto samples = sample_limit(evaluator, config);
     const std::int64_t rows =
@@ -96,7 +95,6 @@ EvaluationMemory memory_of(const config::TrainConfig& config) {
 Evaluators::Evaluators(const config::TrainConfig& config, const std::optional<fs::path>& tokenizer,
                        const fs::path& data_folder)
     : max_length_(config.model.max_sequence_length),
-      task_length_(config.model.within_window(eval::kOlmoMaxLength)),
       eos_token_id_(static_cast<std::uint32_t>(config.model.eos_token_id)) {
   const auto evaluators = config::evaluators_of(config);
   if (evaluators.empty()) return;
@@ -114,7 +112,6 @@ Evaluators::Evaluators(const config::TrainConfig& config, const std::optional<fs
 EvaluationPlan Evaluators::empty_plan() const {
   EvaluationPlan plan;
   plan.max_length = max_length_;
-  plan.olmo_max_length = task_length_;
   plan.eos_token_id = plan.prefix_token = eos_token_id_;
   plan.unconditional = false;  // OLMo's in-loop evaluation has no domain prompts
   return plan;

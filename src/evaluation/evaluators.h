@@ -65,7 +65,6 @@ class Evaluators {
   [[nodiscard]] Json settings() const;
 
   std::int64_t max_length_;
-  std::int64_t task_length_ = 0;  ///< of sequences of tasks
   std::uint32_t eos_token_id_;
   std::optional<data::Tokenizer> tokenizer_;
   std::vector<EvaluationPlan> plans_;  ///< evaluators with the same limit share one

@@ -48,7 +48,7 @@ void attend(const BlockContext& context, const BlockTensors& weights, const Bloc
   const ops::AttentionShape& shape = context.shape;
   if (ForestRows* forest = context.forest; forest != nullptr) {
     ops::rope(context.named("rope"), pass.rope, shape, forest->positions_M, qkv_MQ);
-    ops::attention_forest(context.named("attention"), forest->plan, qkv_MQ, heads_MD);
+    ops::attention_forest(context.named("attention"), forest->plan, qkv_MQ, heads_MD, pass.window);
     return;
   }
   ops::rope(context.named("rope"), pass.rope, shape, qkv_MQ);

@@ -1,7 +1,6 @@
 // The hyperparameters of a model, and how large they make it: parameters, operations.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -69,11 +68,6 @@ struct ModelConfig {
   }
   [[nodiscard]] bool has_full_attention(std::int64_t layer) const {
     return !sliding_window || (layer + 1) % full_attention_every == 0;
-  }
-  /// The part of a sequence's `length` that can be computed: in a sliding window, sliding attention
-  /// is full.
-  [[nodiscard]] std::int64_t within_window(std::int64_t length) const {
-    return std::min(length, sliding_window.value_or(length));
   }
   /// Rows of the embedding, and columns of the logits.
   [[nodiscard]] std::int64_t embedding_rows() const { return embedding_size.value_or(vocab_size); }

@@ -160,11 +160,11 @@ ops::AttentionShape Olmo::shape_of(std::int64_t batch, std::int64_t length) cons
 
 BlockContext Olmo::context(const ops::AttentionShape& shape, std::int64_t positions,
                            ForestRows* forest) {
-  if (positions > config_.sliding_window.value_or(positions)) {
+  if (forest == nullptr && positions > config_.sliding_window.value_or(positions)) {
     throw Error(ErrorKind::kUsage, "a sequence of " + std::to_string(positions) +
                                        " tokens is longer than the model's sliding window of " +
                                        std::to_string(*config_.sliding_window) +
-                                       ", which is not supported");
+                                       ", which is supported in evaluations only");
   }
   if (!rope_.cos.defined() || rope_.cos.size(0) < positions) make_rope(positions);
   return {ops::Context(policy_, workspace_), config_, options_.dtypes, shape, forest};
@@ -178,6 +178,10 @@ void Olmo::make_rope(std::int64_t positions) {
   };
   rope_ = make({});
   if (config_.rope_scaling) scaled_rope_ = make(config_.rope_scaling);
+}
+
+std::int64_t Olmo::window_of(std::size_t layer) const {
+  return config_.has_full_attention(static_cast<std::int64_t>(layer)) ? 0 : *config_.sliding_window;
 }
 
 const ops::RopeTable& Olmo::rope_of(std::size_t layer) const {
@@ -194,8 +198,12 @@ BlockPass Olmo::block_pass(std::size_t layer, bool training) {
   const Recomputed again = training ? recomputed_[layer] : Recomputed::kNothing;
   const bool keeps_block = training && again != Recomputed::kBlock;
   const bool keeps_attention = training && again == Recomputed::kNothing;
-  return {inputs_MD_[training ? layer : 0].get(), rope_of(layer), again,
-          saved_[keeps_block ? layer : shared_], attention_[keeps_attention ? layer : shared_]};
+  return {inputs_MD_[training ? layer : 0].get(),
+          rope_of(layer),
+          window_of(layer),
+          again,
+          saved_[keeps_block ? layer : shared_],
+          attention_[keeps_attention ? layer : shared_]};
 }
 
 ops::TokenLosses Olmo::train(const TokenBatch& batch, const LossWeights& weights, bool accumulate,

@@ -145,6 +145,7 @@ class Olmo {
   /// not keep; without a backward pass (`training`) all blocks do.
   [[nodiscard]] BlockPass block_pass(std::size_t layer, bool training);
   [[nodiscard]] const ops::RopeTable& rope_of(std::size_t layer) const;
+  [[nodiscard]] std::int64_t window_of(std::size_t layer) const;
   /// Makes the tables for so many positions.
   void make_rope(std::int64_t positions);
   [[nodiscard]] float logit_scale() const;

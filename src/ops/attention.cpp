@@ -327,7 +327,7 @@ class Planner {
 
 template <class Element>
 ForestProblem<Element> problem_of(const ForestPlan& plan, const at::Tensor& qkv,
-                                  const at::Tensor& out) {
+                                  const at::Tensor& out, std::int64_t window) {
   const auto& s = plan.shape;
   std::int64_t most_keys = 0;
   for (const auto& tile : plan.tiles) most_keys = std::max(most_keys, tile.keys);
@@ -336,6 +336,7 @@ ForestProblem<Element> problem_of(const ForestPlan& plan, const at::Tensor& qkv,
           .n_heads = s.n_heads,
           .n_kv_heads = s.n_kv_heads,
           .head_dim = s.head_dim,
+          .window = window,
           .scale = 1.0F / std::sqrt(static_cast<float>(s.head_dim)),
           .qkv = kernel_input<Element>(qkv),
           .out = kernel_output<Element>(out),
@@ -363,8 +364,8 @@ void share_out(const Context& context, std::size_t count, std::int64_t kv_heads,
 
 template <class Element>
 void run_forest(const Context& context, const ForestPlan& plan, const at::Tensor& qkv,
-                const at::Tensor& out) {
-  const auto problem = problem_of<Element>(plan, qkv, out);
+                const at::Tensor& out, std::int64_t window) {
+  const auto problem = problem_of<Element>(plan, qkv, out, window);
   const auto& kernels = forest_kernels_for(context.policy.isa).of<Element>();
   share_out(context, plan.pieces.size(), problem.n_kv_heads,
             [&](std::int64_t piece, std::int64_t head) { kernels.pack(problem, piece, head); });
@@ -378,12 +379,13 @@ void run_forest(const Context& context, const ForestPlan& plan, const at::Tensor
 
 template <class Element>
 void run_forest_on_gpu(const Context& context, const ForestPlan& plan, const at::Tensor& qkv,
-                       const at::Tensor& out) {
+                       const at::Tensor& out, std::int64_t window) {
   const auto& s = plan.shape;
   const ForestGpuProblem<Element> problem{
       .n_heads = s.n_heads,
       .n_kv_heads = s.n_kv_heads,
       .head_dim = s.head_dim,
+      .window = window,
       .scale = 1.0F / std::sqrt(static_cast<float>(s.head_dim)),
       .qkv = kernel_input<Element>(qkv),
       .out = kernel_output<Element>(out),
@@ -418,7 +420,8 @@ ForestPlan plan_forest(const Context& context, const AttentionShape& shape,
 }
 
 void attention_forest(const Context& context, ForestPlan& plan, const at::Tensor& qkv,
-                      at::Tensor& out) {
+                      at::Tensor& out, std::int64_t window) {
+  OLMO_CHECK(window >= 0);
   const auto& s = plan.shape;
   require_fp32_or_bf16("attention_forest", "qkv", qkv,
                        {s.length, (s.n_heads + 2 * s.n_kv_heads) * s.head_dim});
@@ -426,9 +429,9 @@ void attention_forest(const Context& context, ForestPlan& plan, const at::Tensor
   const bool gpu = on_gpu(context, "attention_forest", {qkv, out});
   for_element_type(qkv, [&]<class Element>() {
     if (gpu) {
-      run_forest_on_gpu<Element>(context, plan, qkv, out);
+      run_forest_on_gpu<Element>(context, plan, qkv, out, window);
     } else {
-      run_forest<Element>(context, plan, qkv, out);
+      run_forest<Element>(context, plan, qkv, out, window);
     }
   });
   context.traced(out);

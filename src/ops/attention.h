@@ -71,7 +71,11 @@ ForestPlan plan_forest(const Context& context, const AttentionShape& shape,
 /// and out as in attention(), one row per row of the forest. A row's output has the bits that
 /// attention() gives it in its path alone, whatever the paths share, in fp32 as in bf16. Keys and
 /// values are packed once for all that see them, and siblings share tiles.
+///
+/// With a `window` above 0 it sees the last `window` of those rows alone, as sliding attention
+/// does: in the definition of attention() j goes from i - window + 1, and lane and order of a key
+/// stay those of its position.
 void attention_forest(const Context& context, ForestPlan& plan, const at::Tensor& qkv,
-                      at::Tensor& out);
+                      at::Tensor& out, std::int64_t window = 0);
 
 }  // namespace olmo::ops

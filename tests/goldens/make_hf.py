@@ -9,7 +9,7 @@ python3 tests/goldens/make_hf.py
   olmo1_layout/    the same weights as OLMo's own config.yaml and model.safetensors
   olmo1_hf_olmo/   the same weights as the package hf_olmo saves them
   olmo1_tied/      OlmoForCausalLM, tied, in bf16
-  expected.safetensors, expected.json   ids, logits (fp32) and weights_digest (models/read_weights.h) of each
+  expected.safetensors, expected.json   ids, logits (fp32; olmo3_long: log-likelihoods of the next tokens) and weights_digest (models/read_weights.h) of each
 """
 
 import hashlib
@@ -27,6 +27,7 @@ from safetensors.torch import save_file
 from transformers import Olmo2Config, Olmo2ForCausalLM, Olmo3Config, Olmo3ForCausalLM, OlmoConfig, OlmoForCausalLM
 
 OUT = Path(__file__).resolve().parent.parent / "data" / "train" / "hf"
+LONG = torch.arange(90) * 11 % 60  # beyond olmo3's window of 13
 IDS = torch.arange(2 * 13).reshape(2, 13) * 7 % 60
 
 
@@ -146,6 +147,10 @@ if __name__ == "__main__":
     for name, make in {"olmo2": make_olmo2, "olmo3": make_olmo3, "olmo1": make_olmo1, "olmo1_tied": make_tied}.items():
         logits, digests[name] = make()
         tensors[name] = logits.detach().contiguous()
+    tensors["olmo3_long_ids"] = LONG
+    with torch.no_grad():
+        of_all = Olmo3ForCausalLM.from_pretrained(OUT / "olmo3")(LONG[None]).logits[0].log_softmax(-1)
+    tensors["olmo3_long"] = of_all[:-1].gather(1, LONG[1:, None])[:, 0].contiguous()
     save_file(tensors, OUT / "expected.safetensors")
     (OUT / "expected.json").write_text(json.dumps(digests, indent=2) + "\n")
     for file in OUT.rglob("generation_config.json"):

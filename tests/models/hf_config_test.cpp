@@ -109,7 +109,6 @@ TEST_CASE("the config of OLMo 3 gives its window, its layers and the scaling of 
   CHECK(model.norm_after);
   CHECK(model.max_sequence_length == 65536);
   CHECK(model.sliding_window == 4096);
-  CHECK(model.within_window(65536) == 4096);
   CHECK(model.has_full_attention(3));
   CHECK_FALSE(model.has_full_attention(4));
   CHECK(model.rope_theta == 500000.0);

@@ -104,7 +104,24 @@ TEST_CASE("models that other software saved give its logits and digests", "[mode
   CHECK(find_model(kGoldens / "olmo1_layout").tokenizer.identifier == "no/such-tokenizer");
 }
 
-TEST_CASE("a sequence that leaves a sliding window is refused, none is computed wrongly",
+TEST_CASE("sequences beyond a sliding window are scored as transformers does", "[models]") {
+  auto loaded = load_model(kGoldens / "olmo3", policy());
+  const auto expected = test::read_golden_tensors(kGoldens / "expected.safetensors");
+  const auto& ids = expected.at("olmo3_long_ids");
+  const auto& likelihoods = expected.at("olmo3_long");
+  TokenForest forest{.ids = {}, .segments = {{-1, 0, ids.numel(), 0}}, .targets = {}};
+  for (std::int64_t i = 0; i < ids.numel(); ++i) {
+    forest.ids.push_back(ids[i].item<std::int64_t>());
+    if (i > 0) forest.targets.push_back({i - 1, forest.ids.back()});
+  }
+  std::vector<TokenScore> scores(forest.targets.size());
+  loaded.model.score(forest, scores);
+  for (std::size_t i = 0; i < scores.size(); ++i)
+    CHECK(scores[i].log_prob ==
+          Approx(likelihoods[static_cast<std::int64_t>(i)].item<double>()).margin(1e-5));
+}
+
+TEST_CASE("a sequence that leaves a sliding window is refused where only evaluations compute it",
           "[models]") {
   auto loaded = load_model(kGoldens / "olmo3", policy());
   CHECK_NOTHROW(loaded.model.logits(at::zeros({1, 13}, at::kLong)));

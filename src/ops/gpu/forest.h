@@ -24,6 +24,8 @@ struct ForestKeys {
   const ForestGpuTile& queries;
   const std::int32_t* common;
   HeadRows<const T> keys, values;
+  int window;   ///< 0: none
+  int skipped;  ///< tiles of common keys that no query's window holds
   int tiles;
 
   OLMO_INLINE ForestKeys(const ForestGpuProblem<T>& f, const ForestGpuTile& tile,
@@ -32,24 +34,35 @@ struct ForestKeys {
         common(f.key_rows + tile.first_key),
         keys(key_head),
         values(value_head),
-        tiles((tile.keys + kSide - 1) / kSide + 1) {}
+        window(static_cast<int>(f.window)),
+        skipped(window > 0 && tile.keys >= window ? (tile.keys - window + 1) / kSide : 0),
+        tiles((tile.keys + kSide - 1) / kSide + 1 - skipped) {}
 
   OLMO_INLINE bool is_own(int tile) const { return tile == tiles - 1; }
   OLMO_INLINE TileRows<T> rows(const HeadRows<const T>& head, int tile) const {
     if (is_own(tile)) return {head, 0, queries.queries, queries.row};
-    const int rest = queries.keys - tile * kSide;
-    return {head, 0, rest < kSide ? rest : kSide, common + tile * kSide};
+    const int first = (tile + skipped) * kSide, rest = queries.keys - first;
+    return {head, 0, rest < kSide ? rest : kSide, common + first};
   }
   OLMO_INLINE ForestSight sight(int tile) const {
-    const int rest = queries.keys - tile * kSide;
+    const int begin = (tile + skipped) * kSide, rest = queries.keys - begin;
     ForestSight sight{!is_own(tile) && rest >= kSide, {}, {}};
     OLMO_UNROLL for (int r = 0; r < 4; ++r) {
       const int query = query_at(r);
       const bool own = is_own(tile) && query < queries.queries;
       sight.first[r] = own ? queries.run_begin[query] : 0;
       sight.last[r] = own ? query : is_own(tile) ? -1 : rest - 1;
+      if (window > 0 && query < queries.queries) close_window(query, begin, own, r, sight);
     }
     return sight;
+  }
+  /// Leaves out the keys before the window of the query of row r.
+  OLMO_INLINE void close_window(int query, int begin, bool own, int r, ForestSight& sight) const {
+    const int run = queries.run_begin[query];
+    const int first = own ? query - window + 1 : queries.keys + (query - run) - window + 1 - begin;
+    if (first <= sight.first[r]) return;
+    sight.first[r] = first;
+    sight.all = false;
   }
   /// A query's own keys follow the common ones: the lanes go by the positions of both.
   OLMO_INLINE void add_to_sums(int tile, const ForestSight& sight, const float (&p)[4][4],
@@ -62,7 +75,8 @@ struct ForestKeys {
     gpu::sync_block();
     const int lane = (gpu::lane() - queries.keys) & 15;
     OLMO_UNROLL for (int r = 0; r < 4; ++r) {
-      for (int key = sight.first[r] + lane; key <= sight.last[r]; key += 16)
+      const int run = sight.last[r] < 0 ? 0 : queries.run_begin[query_at(r)];
+      for (int key = run + lane; key <= sight.last[r]; key += 16)
         sum[r] = sum[r] + shared.weights[query_at(r)][key];
     }
   }

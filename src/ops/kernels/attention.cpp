@@ -7,8 +7,10 @@ namespace olmo::ops::OLMO_ISA {
 namespace {
 
 /// Which keys the queries of a tile see: all of them the first `before`, and then query i the first
-/// seen[i] of the next `own`. Lanes without a query see anything.
+/// seen[i] of the next `own`. Lanes without a query see anything. A key that the window of a query
+/// does not hold has the score -inf.
 struct Sight {
+  std::int64_t first;  ///< position of the first key
   std::int64_t before, own;
   const float* seen;                      // [kQueries]
   std::int64_t most_seen[kQueryVectors];  // of the sixteen queries of a vector
@@ -38,7 +40,7 @@ OLMO_INLINE void row_maxima(const Sight& sight, float scale, const float* scores
 }
 
 /// exp(score - top) in place, rounded to Element, and the partial sums of what was not rounded: key
-/// j belongs to lane j mod 16. Keys count from 0, for the forward pass sees them all.
+/// at position j belongs to lane j mod 16.
 template <typename Element, int kVectors>
 OLMO_INLINE void exponentials(const Sight& sight, float scale, float* weights,
                               const F32x16 (&top)[kVectors], float* lanes) {
@@ -46,7 +48,7 @@ OLMO_INLINE void exponentials(const Sight& sight, float scale, float* weights,
   for (std::int64_t i = 0; i < 16 * kQueries; i += 16) store(lanes + i, zero());
   for (std::int64_t j = 0; j < sight.before; ++j) {
     float* row = weights + j * kQueries;
-    float* sums = lanes + j % 16 * kQueries;
+    float* sums = lanes + (sight.first + j) % 16 * kQueries;
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
       const F32x16 p = exp_nonpositive(load(row + 16 * v) * factor - top[v]);
@@ -56,7 +58,7 @@ OLMO_INLINE void exponentials(const Sight& sight, float scale, float* weights,
   }
   for (std::int64_t j = 0; j < sight.own; ++j) {
     float* row = weights + (sight.before + j) * kQueries;
-    float* sums = lanes + (sight.before + j) % 16 * kQueries;
+    float* sums = lanes + (sight.first + sight.before + j) % 16 * kQueries;
     for (int v = 0; v < kVectors; ++v) {
       if (sight.most_seen[v] <= j) continue;
       const Mask16 seen = broadcast(static_cast<float>(j)) < load(sight.seen + 16 * v);
@@ -140,7 +142,7 @@ std::int64_t workspace(const AttentionProblem<Element>& a) {
 }
 
 Sight sight_of(const Tile& t, const float* seen) {
-  Sight sight{t.before, t.diagonal, seen, {}};
+  Sight sight{0, t.before, t.diagonal, seen, {}};
   for (int v = 0; v < kQueryVectors; ++v) sight.most_seen[v] = 16 * (v + 1);
   return sight;
 }
@@ -261,11 +263,29 @@ void own_scores(std::int64_t count, std::int64_t head_dim, const float* panels,
   }
 }
 
+/// Where the keys of a tile begin: pieces of its path that no query's window holds are left out.
+struct Begin {
+  std::int64_t path, position;
+};
+
 template <typename Element>
-void all_scores(const ForestProblem<Element>& f, const ForestTile& t, const Head& head,
-                const ForestBuffers& b) {
+Begin begin_of(const ForestProblem<Element>& f, const ForestTile& t) {
+  Begin begin{t.path_begin, 0};
+  if (f.window == 0) return begin;
+  // The first queries of the runs are at position t.keys.
+  for (; begin.path < t.path_end; ++begin.path) {
+    const std::int64_t rows = f.pieces[f.path[begin.path]].rows;
+    if (begin.position + rows > t.keys - f.window + 1) break;
+    begin.position += rows;
+  }
+  return begin;
+}
+
+template <typename Element>
+void all_scores(const ForestProblem<Element>& f, const ForestTile& t, const Begin& begin,
+                const Head& head, const ForestBuffers& b) {
   float* c = b.weights;
-  for (std::int64_t i = t.path_begin; i < t.path_end; ++i) {
+  for (std::int64_t i = begin.path; i < t.path_end; ++i) {
     const ForestPiece& piece = f.pieces[f.path[i]];
     scores({piece.rows, 0, t.queries}, head.dim, head.panels + piece.panels, b.q_t, c);
     c += piece.rows * kQueries;
@@ -277,9 +297,24 @@ void all_scores(const ForestProblem<Element>& f, const ForestTile& t, const Head
   }
 }
 
+/// The scores of keys before the windows of the queries become -inf.
 template <typename Element>
-Sight sight_of(const ForestProblem<Element>& f, const ForestTile& t, float* seen) {
-  Sight sight{t.keys, 0, seen, {}};
+void close_windows(const ForestProblem<Element>& f, const ForestTile& t, const Begin& begin,
+                   float* scores_of_keys) {
+  if (f.window == 0) return;
+  for (std::int64_t r = t.run_begin; r < t.run_end; ++r) {
+    for (std::int64_t i = 0; i < f.pieces[f.runs[r].piece].rows; ++i) {
+      float* column = scores_of_keys + f.runs[r].column + i;
+      const std::int64_t hidden = t.keys + i - f.window + 1 - begin.position;
+      for (std::int64_t j = 0; j < hidden; ++j) column[j * kQueries] = -kInfinity;
+    }
+  }
+}
+
+template <typename Element>
+Sight sight_of(const ForestProblem<Element>& f, const ForestTile& t, const Begin& begin,
+               float* seen) {
+  Sight sight{begin.position, t.keys - begin.position, 0, seen, {}};
   for (std::int64_t i = t.queries; i < kQueries; ++i) seen[i] = 0;
   for (std::int64_t r = t.run_begin; r < t.run_end; ++r) {
     const std::int64_t count = f.pieces[f.runs[r].piece].rows;
@@ -296,11 +331,11 @@ Sight sight_of(const ForestProblem<Element>& f, const ForestTile& t, float* seen
 /// One chain over the keys of each query: the path's, pieces that follow each other in memory
 /// together, then its own.
 template <typename Element>
-void weighted_values(const ForestProblem<Element>& f, const ForestTile& t, const Head& head,
-                     const ForestBuffers& b) {
+void weighted_values(const ForestProblem<Element>& f, const ForestTile& t, const Begin& begin,
+                     const Head& head, const ForestBuffers& b) {
   const float* weights = b.weights;
   bool accumulate = false;
-  for (std::int64_t i = t.path_begin; i < t.path_end;) {
+  for (std::int64_t i = begin.path; i < t.path_end;) {
     const std::int64_t first = f.pieces[f.path[i]].row;
     std::int64_t keys = 0;
     for (; i < t.path_end && f.pieces[f.path[i]].row == first + keys; ++i)
@@ -327,12 +362,14 @@ void run(const ForestProblem<Element>& f, std::int64_t tile, std::int64_t kv_hea
   const std::int64_t d = f.head_dim, group = f.n_heads / f.n_kv_heads;
   const Head head{f.panels + kv_head * f.panel_floats, f.values + kv_head * f.value_floats, d,
                   padded_dim(d)};
-  const Sight sight = sight_of(f, t, b.seen);
+  const Begin begin = begin_of(f, t);
+  const Sight sight = sight_of(f, t, begin, b.seen);
   for (std::int64_t h = kv_head * group; h < (kv_head + 1) * group; ++h) {
     gather_queries(f, t, h, b);
-    all_scores(f, t, head, b);
+    all_scores(f, t, begin, head, b);
+    close_windows(f, t, begin, b.weights);
     softmax<Element>(sight, t.queries, f.scale, b.weights, b.lanes);
-    weighted_values(f, t, head, b);
+    weighted_values(f, t, begin, head, b);
     for (std::int64_t r = t.run_begin; r < t.run_end; ++r) {
       const ForestPiece& piece = f.pieces[f.runs[r].piece];
       const std::int64_t column = f.runs[r].column;

@@ -21,6 +21,7 @@ struct ForestGpuTile {
 template <class Element>
 struct ForestGpuProblem {
   std::int64_t n_heads, n_kv_heads, head_dim;
+  std::int64_t window;  ///< as in ForestProblem
   float scale;
   const Element* qkv;
   Element* out;

@@ -8,9 +8,9 @@ namespace olmo::ops::emulated {
 namespace {
 
 void check_forest(const std::vector<TokenSegment>& segments, std::int64_t n_heads,
-                  std::int64_t n_kv_heads, std::int64_t head_dim) {
+                  std::int64_t n_kv_heads, std::int64_t head_dim, std::int64_t window = 0) {
   const auto rows = test::rows_of(segments);
-  INFO(rows << " rows, heads of " << head_dim);
+  INFO(rows << " rows, heads of " << head_dim << ", window " << window);
   check("forest", [&](const Policy& policy) {
     Tensors all;
     for (const auto type : {at::kFloat, at::kBFloat16}) {
@@ -18,7 +18,7 @@ void check_forest(const std::vector<TokenSegment>& segments, std::int64_t n_head
       const at::Tensor qkv =
           values(policy, {rows, (n_heads + 2 * n_kv_heads) * head_dim}, 1, 3).to(type);
       at::Tensor out = full(policy, {rows, n_heads * head_dim}, NAN).to(type);
-      attention_forest(policy, plan, qkv, out);
+      attention_forest(policy, plan, qkv, out, window);
       all.push_back(out);
     }
     return all;
@@ -35,6 +35,15 @@ TEST_CASE("attention over a forest on a GPU has the CPU's bits", "[ops][gpu][gpu
   std::mt19937 random(3);
   for (const std::size_t count : {std::size_t{5}, std::size_t{12}})
     check_forest(test::random_segments(count, random), 3, 1, 10);
+}
+
+TEST_CASE("sliding attention over a forest on a GPU has the CPU's bits", "[ops][gpu][gpu-device]") {
+  const std::vector<TokenSegment> segments = {
+      {-1, 0, 200, 0}, {0, 200, 70, 200}, {0, 270, 3, 200}, {1, 273, 66, 270}};
+  for (const std::int64_t window : {1, 17, 64, 65, 150, 1000})
+    check_forest(segments, 2, 1, 16, window);
+  std::mt19937 random(4);
+  check_forest(test::random_segments(12, random), 3, 1, 10, 9);
 }
 
 }  // namespace
