@@ -88,6 +88,10 @@ std::optional<PlaceInGroups> place_in_groups(std::string_view name) {
 
 }  // namespace
 
+bool has_olmo3_attention(const ModelConfig& config) {
+  return config.sliding_window || config.rope_scaling;
+}
+
 std::vector<HfMapping> hf_name_map(const ModelConfig& config) {
   if (const auto reason = why_not_hf(config); !reason.empty()) {
     throw Error(ErrorKind::kUsage,

@@ -20,6 +20,10 @@ struct HfMapping {
   std::vector<Part> parts;
 };
 
+/// Whether a model has what OLMo 3 has beyond OLMo 2: sliding attention, or scaled rotations. Of
+/// Hugging Face's classes Olmo3ForCausalLM alone has them, and OLMo's own config has neither.
+bool has_olmo3_attention(const ModelConfig& config);
+
 /// How the names of OLMo stand to those of OlmoForCausalLM, or of Olmo2ForCausalLM for configs with
 /// norm_after (OLMo's scripts/convert_olmo_to_hf_new.py): att_proj is q, k and v, ff_proj is up and
 /// gate. In the order of parameter_specs(); `lm_head.weight` is there for untied models only.

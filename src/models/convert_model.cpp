@@ -122,7 +122,7 @@ void write_olmo(const fs::path& folder, const ModelFiles& source, const NamedTen
 }
 
 void require_olmo_expresses(const model::ModelConfig& config) {
-  if (!config.sliding_window && !config.rope_scaling) return;
+  if (!model::has_olmo3_attention(config)) return;
   throw Error(ErrorKind::kUsage, std::string("OLMo's own config has no `model.") +
                                      (config.sliding_window ? "sliding_window" : "rope_scaling") +
                                      "`: export this model with --format hf");

@@ -98,13 +98,15 @@ bool is_any(const std::string& name, std::initializer_list<const char*> names) {
   return std::ranges::find(names, name) != names.end();
 }
 
-/// Reads rope_scaling, or what rope_parameters has for the layers of full attention. Returns the
-/// base that it names.
-std::optional<double> read_full_rope(const HfConfigReader& rope, const Json& json,
-                                     model::ModelConfig& model) {
-  const std::string type = rope.text("rope_type", rope.text("type", "default"));
-  if (type == "yarn") {
-    model.rope_scaling = read_yarn(rope);
+/// Reads the object that describes one kind of rotations, and returns the base that it names.
+/// `scaling` receives YaRN's; null: there may be none.
+std::optional<double> read_rope(const Json& json, const std::string& where,
+                                std::optional<ops::RopeScaling>* scaling = nullptr) {
+  const HfConfigReader rope(json, where);
+  const bool may_scale = scaling != nullptr;
+  const bool is_yarn = may_scale && rope.text("rope_type", rope.text("type", "default")) == "yarn";
+  if (is_yarn) {
+    *scaling = read_yarn(rope);
   } else {
     for (const char* name : {"rope_type", "type"}) rope.only(name, "default");
   }
@@ -112,11 +114,12 @@ std::optional<double> read_full_rope(const HfConfigReader& rope, const Json& jso
     if (is_any(name, {"rope_type", "type", "rope_theta"})) continue;
     if (name == "partial_rotary_factor") {
       rope.only(name, 1.0);
-    } else if (name == "truncate") {
+    } else if (may_scale && name == "truncate") {
       rope.only(name, true);
-    } else if (!(type == "yarn" && is_any(name, {"factor", "original_max_position_embeddings",
-                                                 "beta_fast", "beta_slow", "attention_factor"}))) {
-      rope.fail(name, "is not supported: rotary embeddings have one base, and YaRN at most");
+    } else if (!(is_yarn && is_any(name, {"factor", "original_max_position_embeddings", "beta_fast",
+                                          "beta_slow", "attention_factor"}))) {
+      rope.fail(name, std::string("is not supported: rotary embeddings have one base ") +
+                          (may_scale ? "here, and YaRN at most" : "and no scaling here"));
     }
   }
   return rope.number("rope_theta");
@@ -129,18 +132,15 @@ void read_olmo3_rope(const HfConfigReader& reader, const std::string& where,
   model.rope_theta = reader.number("rope_theta").value_or(500000.0);
   std::optional<double> full, sliding;
   if (const Json* json = reader.find("rope_scaling"))
-    full = read_full_rope({*json, where + ": `rope_scaling`"}, *json, model);
+    full = read_rope(*json, where + ": `rope_scaling`", &model.rope_scaling);
   if (const Json* json = reader.find("rope_parameters")) {
     const HfConfigReader kinds(*json, where + ": `rope_parameters`");
     for (const auto& [name, value] : json->items()) {
       const std::string place = where + ": `rope_parameters`: `" + name + "`";
       if (name == kFull) {
-        full = read_full_rope({value, place}, value, model);
+        full = read_rope(value, place, &model.rope_scaling);
       } else if (name == kSliding) {
-        model::ModelConfig unscaled;
-        sliding = read_full_rope({value, place}, value, unscaled);
-        if (unscaled.rope_scaling)
-          kinds.fail(name, "has a scaling, which is supported for full_attention only");
+        sliding = read_rope(value, place);
       } else {
         kinds.fail(name, "is not known: expected full_attention and sliding_attention");
       }
@@ -186,18 +186,7 @@ double read_rope_theta(const HfConfigReader& reader, const std::string& where) {
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const Json* json = reader.find(key);
     if (json == nullptr) continue;
-    const HfConfigReader rope(*json, where + ": `" + key + "`");
-    for (const auto& [name, value] : json->items()) {
-      if (name == "rope_type" || name == "type") {
-        rope.only(name, "default");
-      } else if (name == "partial_rotary_factor") {
-        rope.only(name, 1.0);
-      } else if (name == "rope_theta") {
-        theta = rope.number(name).value_or(theta);
-      } else {
-        rope.fail(name, "is not supported: rotary embeddings have one base and no scaling here");
-      }
-    }
+    theta = read_rope(*json, where + ": `" + key + "`").value_or(theta);
   }
   return theta;
 }
@@ -324,7 +313,7 @@ HfConfig parse_hf_config(const Json& json, const std::string& where) {
 Json to_hf_config(const model::ModelConfig& config, const SpecialTokenIds& ids,
                   const std::string& dtype) {
   (void)model::hf_name_map(config);  // throws for what the classes cannot express
-  const bool is_olmo3 = config.sliding_window || config.rope_scaling;
+  const bool is_olmo3 = model::has_olmo3_attention(config);
   const std::string number = is_olmo3 ? "3" : config.norm_after ? "2" : "";
   Json json = {{"architectures", {"Olmo" + number + "ForCausalLM"}},
                {"model_type", "olmo" + number},

@@ -12,6 +12,7 @@
 #include "core/files/input_file.h"
 #include "core/text/text.h"
 #include "data/public/tokenizers.h"
+#include "model/hf_names.h"
 #include "model/parameters.h"
 #include "models/read_weights.h"
 #include "store/checkpoint/checkpoint.h"
@@ -133,7 +134,7 @@ ModelFiles describe_hf_olmo(const fs::path& folder, config::ConfigDocument docum
 }
 
 ModelFormat format_of(const model::ModelConfig& model) {
-  if (model.sliding_window || model.rope_scaling) return ModelFormat::kHf3;
+  if (model::has_olmo3_attention(model)) return ModelFormat::kHf3;
   return model.norm_after ? ModelFormat::kHf2 : ModelFormat::kHf;
 }
 
