@@ -202,6 +202,27 @@ TEST_CASE("a repeat that diverged takes the mark of the repeats away", "[report]
   CHECK(text.find("nats; the repeat x of A diverged |") != std::string::npos);
 }
 
+TEST_CASE("of too few values JSON and CSV have an estimate, and no interval", "[report]") {
+  ParityReport r = synthetic_report(50, 3);
+  Test& test = r.claims[0].tests[0];
+  CHECK(parity_json(r)["claims"][0]["tests"][0]["interval90"].is_array());
+  test.too_few = true;
+  test.interval90 = test.interval95 = {};
+  test.excludes = 0;
+  const auto json = parity_json(r)["claims"][0]["tests"][0];
+  CHECK(json["estimate"] == test.estimate);
+  for (const char* key : {"interval90", "interval95", "excludes"}) CHECK(json[key].is_null());
+  CHECK_THAT(parity_csv(r), Contains("\nclaim models," + test.name + "," + test.unit + ",,,"));
+  CHECK_THAT(parity_csv(r), !Contains(",0,0,"));
+}
+
+TEST_CASE("the JSON of a run of which no size is known has none", "[report]") {
+  ParityReport r = synthetic_report(50, 3);
+  CHECK(parity_json(r)["a"]["run"]["parameters"] == 1'176'764'416);
+  r.a.run->n_parameters = 0;
+  CHECK(parity_json(r)["a"]["run"]["parameters"].is_null());
+}
+
 TEST_CASE("what is absent is said to be absent, and null in the JSON", "[report]") {
   ParityReport r = synthetic_report(50, 3);
   r.trajectory->last_a = std::numeric_limits<double>::quiet_NaN();

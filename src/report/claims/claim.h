@@ -93,7 +93,8 @@ struct Test {
   std::int64_t n = 0;             ///< instances, documents, points
   std::int64_t k_a = 1, k_b = 1;  ///< runs
   bool equal_bits = false;        ///< every value (loss, choice, score) is the same on both sides
-  bool too_few = false;           ///< values for a test: never certified, never different
+  /// Values for a test: never certified, never different, and intervals and `excludes` say nothing.
+  bool too_few = false;
   bool difference_only = false;   ///< tested for a difference, not for equivalence
 
   // From here on decide() fills in.

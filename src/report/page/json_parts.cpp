@@ -9,19 +9,20 @@ namespace {
 
 OrderedJson run_json(const store::RecordedRun& run) {
   const store::StepColumns& steps = run.steps;
-  OrderedJson json = {{"run_id", run.run_id},
-                      {"name", run.name},
-                      {"status", run.status},
-                      {"created_utc", run.created_utc},
-                      {"experiment_digest", run.experiment_digest},
-                      {"tags", run.tags},
-                      {"imported", run.imported},
-                      {"parameters", run.n_parameters},
-                      {"steps", steps.size()},
-                      {"last_step", nullptr},
-                      {"tokens", nullptr},
-                      {"last_loss", nullptr},
-                      {"attempts", run.attempts.size()}};
+  OrderedJson json = {
+      {"run_id", run.run_id},
+      {"name", run.name},
+      {"status", run.status},
+      {"created_utc", run.created_utc},
+      {"experiment_digest", run.experiment_digest},
+      {"tags", run.tags},
+      {"imported", run.imported},
+      {"parameters", run.n_parameters > 0 ? OrderedJson(run.n_parameters) : nullptr},
+      {"steps", steps.size()},
+      {"last_step", nullptr},
+      {"tokens", nullptr},
+      {"last_loss", nullptr},
+      {"attempts", run.attempts.size()}};
   if (!steps.step.empty() && steps.steps_known) json["last_step"] = steps.step.back();
   if (!steps.tokens.empty() && run.tokens_known) json["tokens"] = steps.tokens.back();
   if (!steps.loss.empty()) json["last_loss"] = json_of(steps.loss.back());

@@ -53,6 +53,10 @@ Ordered margin_json(const Margin& m) {
 }
 
 Ordered test_json(const Test& t) {
+  // Of too few values there is an estimate, and nothing that says how far it may be off.
+  const auto tested = [&](const auto& value) {
+    return t.too_few ? Ordered(nullptr) : json_of(value);
+  };
   return {{"endpoint", endpoint_name(t.endpoint)},
           {"name", t.name},
           {"method", t.method},
@@ -60,8 +64,8 @@ Ordered test_json(const Test& t) {
           {"noise", t.noise},
           {"primary", t.primary},
           {"estimate", json_of(t.estimate)},
-          {"interval90", json_of(t.interval90)},
-          {"interval95", json_of(t.interval95)},
+          {"interval90", tested(t.interval90)},
+          {"interval95", tested(t.interval95)},
           {"standard_error", json_of(t.standard_error)},
           {"margin", margin_json(t.margin)},
           {"p", json_of(t.p)},
@@ -71,7 +75,7 @@ Ordered test_json(const Test& t) {
           {"k_b", t.k_b},
           {"equal_bits", t.equal_bits},
           {"too_few", t.too_few},
-          {"excludes", json_of(t.excludes)},
+          {"excludes", tested(t.excludes)},
           {"within_margin", t.within_margin},
           {"certified", t.certified},
           {"different", t.different},

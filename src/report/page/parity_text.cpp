@@ -71,7 +71,7 @@ std::string csv_of_claims(const ParityReport& report) {
                        {},
                        {},
                        test.estimate,
-                       test.interval95,
+                       test.too_few ? std::nullopt : std::optional(test.interval95),
                        test.too_few ? nullptr : &equivalence});
     }
   return out;
