@@ -7,9 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "config/file.h"
+#include "config/run_columns.h"
 #include "core/error.h"
 #include "core/files/json.h"
 #include "core/text/text.h"
+#include "model/model_config.h"
+#include "models/model_files.h"
 
 namespace olmo::cli {
 namespace {
@@ -97,6 +100,16 @@ bool is_of_wandb(const Json& config) {
   return wrapped > 0 && (config.contains("wandb_version") || 2 * wrapped > config.size());
 }
 
+std::optional<std::int64_t> parameters_told(const std::string& config) {
+  try {
+    const auto model =
+        models::model_of_config(config::parse_config_document(config, "config.json"));
+    return model::count_parameters(model).total;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 constexpr char kGpuCount[] = "gpu_count";
@@ -107,7 +120,14 @@ ForeignConfig read_foreign_config(const std::string& path) {
   if (is_of_wandb(config)) config = unwrapped(config);
   const auto seed = config.find("seed");
   const bool has_seed = seed != config.end() && seed->is_number_integer() && *seed >= 0;
-  return {json_text(config), has_seed ? seed->get<std::uint64_t>() : 0};
+  ForeignConfig foreign{.text = json_text(config), .n_parameters = {}, .max_steps = {}};
+  if (has_seed) foreign.seed = seed->get<std::uint64_t>();
+  foreign.n_parameters = parameters_told(foreign.text);
+  // Without the key the length would be a default of ours.
+  if (config.contains("max_duration"))
+    if (const auto columns = config::run_columns(foreign.text))
+      foreign.max_steps = columns->max_steps;
+  return foreign;
 }
 
 std::string read_foreign_machine(const std::string& path) {

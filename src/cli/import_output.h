@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@ namespace olmo::cli {
 struct ForeignConfig {
   std::string text = "{}";  ///< JSON
   std::uint64_t seed = 0;
+  /// Of the model and of the training; absent: the config does not tell, or in words not known here.
+  std::optional<std::int64_t> n_parameters, max_steps;
 };
 
 /// Reads JSON or, by its suffix, YAML (`.yaml`, `.yml`): OLMo's own, Hugging Face's, or W&B's

@@ -28,7 +28,7 @@ OrderedJson overview_json(const RunOverview& run) {
   row["name"] = run.name;
   row["status"] = run.status;
   row["created_utc"] = run.created_utc;
-  row["n_parameters"] = run.n_parameters;
+  row["n_parameters"] = known(run.n_parameters);
   row["max_steps"] = known(run.max_steps);
   row["attempts"] = run.attempts;
   row["step"] = known(run.step);

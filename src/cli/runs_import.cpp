@@ -135,6 +135,8 @@ void import_steps(const Options& options) {
       .name = options.name.empty() ? fs::path(options.files.front()).stem().string() : options.name,
       .config = config.text,
       .seed = config.seed,
+      .n_parameters = config.n_parameters,
+      .max_steps = config.max_steps,
       .tags = options.tags,
       .command_line = command_line(),
       .devices = options.devices,

@@ -133,13 +133,14 @@ FileOrder join_step_logs(std::vector<StepLog>& logs, bool as_given) {
 
 std::string write_step_logs(store::RecordDatabase& records, const std::vector<StepLog>& logs,
                             const ImportedRun& run) {
-  store::RunRecord record{
-      .name = run.name, .config = run.config, .experiment_digest = "", .seed = run.seed};
+  const store::RunRecord record{.name = run.name,
+                                .config = run.config,
+                                .experiment_digest = "",
+                                .seed = run.seed,
+                                .n_parameters = run.n_parameters.value_or(0),
+                                .max_steps = run.max_steps.value_or(0)};
   std::vector<store::ImportedFile> files;
-  for (const auto& log : logs) {
-    files.push_back(file_of(log, run, files.empty()));
-    if (!log.steps.empty()) record.max_steps = log.steps.back().step.value_or(record.max_steps);
-  }
+  for (const auto& log : logs) files.push_back(file_of(log, run, files.empty()));
   return store::write_imported_run(records, record, std::move(files), run.tags);
 }
 

@@ -77,6 +77,7 @@ struct ImportedRun {
   std::string name;
   std::string config;  ///< JSON text
   std::uint64_t seed = 0;
+  std::optional<std::int64_t> n_parameters = {}, max_steps = {};  ///< absent: not known
   std::vector<std::string> tags;
   std::string command_line;
   std::optional<std::int64_t> devices = {};

@@ -118,14 +118,22 @@ bool is_key_of_model_config(const std::string& key) {
 }
 
 /// hf_olmo's config.json: OLMo's ModelConfig among keys of transformers'.
-ModelFiles describe_hf_olmo(const fs::path& folder, config::ConfigDocument document) {
+bool is_of_hf_olmo(const config::ConfigDocument& document) {
+  return document.root.find("d_model") != nullptr && document.root.find("hidden_size") == nullptr;
+}
+
+model::ModelConfig read_hf_olmo_config(config::ConfigDocument document) {
   config::ConfigNode root;
   root.kind = config::ConfigNode::Kind::kMap;
   root.keys.emplace_back("model");
   root.children.push_back(only_keys(document.root, is_key_of_model_config));
   document.root = std::move(root);
+  return read_model_config(std::move(document), /*olmo_defaults=*/true);
+}
+
+ModelFiles describe_hf_olmo(const fs::path& folder, const config::ConfigDocument& document) {
   ModelFiles files{.path = folder, .format = ModelFormat::kHfOlmo};
-  files.config = read_model_config(document, /*olmo_defaults=*/true);
+  files.config = read_hf_olmo_config(document);
   files.tokenizer = tokenizer_clue(document, files.config, {folder});
   files.tokenizer.ids.bos = read_special_token_ids(read_json_file(folder / kHfConfig),
                                                    document.name, files.config.embedding_rows())
@@ -140,9 +148,8 @@ ModelFormat format_of(const model::ModelConfig& model) {
 
 ModelFiles describe_hf(const fs::path& folder) {
   const fs::path file = folder / kHfConfig;
-  config::ConfigDocument document = parse_input(read_file(file), file.string());
-  if (document.root.find("d_model") != nullptr && document.root.find("hidden_size") == nullptr)
-    return describe_hf_olmo(folder, std::move(document));
+  const config::ConfigDocument document = parse_input(read_file(file), file.string());
+  if (is_of_hf_olmo(document)) return describe_hf_olmo(folder, document);
   const HfConfig config = parse_hf_config(read_json_file(file), file.string());
   return {.path = folder,
           .format = format_of(config.model),
@@ -165,6 +172,13 @@ std::string to_string(ModelFormat format) {
   constexpr std::array<const char*, 6> kNames = {"olmo-harness", "hf-olmo", "hf-olmo2",
                                                  "hf-olmo3",     "hf_olmo", "olmo"};
   return kNames.at(static_cast<std::size_t>(format));
+}
+
+model::ModelConfig model_of_config(const config::ConfigDocument& document) {
+  if (document.root.find("model") != nullptr)
+    return read_model_config(document, /*olmo_defaults=*/true);
+  if (is_of_hf_olmo(document)) return read_hf_olmo_config(document);
+  return parse_hf_config(config::to_json(document.root), document.name).model;
 }
 
 ModelFiles find_model(const fs::path& path) {

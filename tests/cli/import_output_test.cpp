@@ -101,6 +101,37 @@ TEST_CASE("configs of other trainers are read from YAML, from JSON and out of W&
   CHECK_THROWS_WITH(config("bad.yaml", "a: [1\n"), Catch::Contains("bad.yaml:"));
 }
 
+TEST_CASE("of another trainer's config the size of the model and the length are known, if it tells",
+          "[cli]") {
+  const Folder folder;
+  const auto read = [&](const std::string& name, const std::string& text) {
+    return cli::read_foreign_config(folder.file(name, text));
+  };
+  constexpr std::int64_t kSize = 64 * 8 + 2 * (4 * 8 * 8 + 3 * 8 * 16);
+  const std::string model =
+      "{d_model: 8, n_layers: 2, n_heads: 2, mlp_hidden_size: 32, vocab_size: 64, embedding_size: "
+      "64, weight_tying: true, rope: true, activation_type: swiglu, include_bias: false, "
+      "attention_layer_norm: false, layer_norm_type: default, layer_norm_with_affine: false, "
+      "max_sequence_length: 4, eos_token_id: 1, pad_token_id: 2, attention_dropout: 0.0, "
+      "residual_dropout: 0.0, embedding_dropout: 0.0}";
+  CHECK(read("olmo.yaml", "model: " + model + "\nother: 1\n").n_parameters == kSize);
+  CHECK(read("w.yaml", "model:\n  value: " + model + "\n").n_parameters == kSize);
+  CHECK(read("hf.json", R"({"model_type": "olmo", "hidden_size": 8, "num_hidden_layers": 2,
+        "num_attention_heads": 2, "intermediate_size": 16, "vocab_size": 64,
+        "tie_word_embeddings": true, "max_position_embeddings": 4})")
+            .n_parameters == kSize);
+  const auto unknown = read("llama.json", R"({"model_type": "llama", "hidden_size": 8})");
+  CHECK_FALSE(unknown.n_parameters);
+  CHECK_FALSE(unknown.max_steps);
+  CHECK_FALSE(read("seed.yaml", "seed: 7\n").n_parameters);
+
+  const std::string ours = R"({"model": {"d_model": 8, "n_layers": 2, "n_heads": 2,
+        "vocab_size": 64, "max_sequence_length": 4}, "global_train_batch_size": 2)";
+  CHECK(read("steps.json", ours + R"(, "max_duration": 70})").max_steps == 70);
+  CHECK(read("tokens.json", ours + R"(, "max_duration": "80T"})").max_steps == 10);
+  CHECK_FALSE(read("none.json", ours + "}").max_steps);
+}
+
 TEST_CASE("of W&B's metadata the machine is kept, its GPUs as those of one node", "[cli]") {
   const Folder folder;
   const auto file = folder.file("wandb-metadata.json",

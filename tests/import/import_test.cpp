@@ -8,6 +8,7 @@
 #include "import/steps.h"
 #include "store/database/schema.h"
 #include "store/runs/run_db.h"
+#include "store/runs/run_overview.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 
@@ -338,8 +339,11 @@ TEST_CASE("an imported log is a finished run with its steps, events and digest",
   CHECK((rows == std::vector<std::vector<SqlValue>>{{std::int64_t{1}, {}, 0.1},
                                                     {std::int64_t{2}, {}, {}}}));
   query("SELECT name, status, step, max_steps, tags, attempts FROM run_overview");
-  CHECK((rows == std::vector<std::vector<SqlValue>>{{"theirs", "finished", std::int64_t{2},
-                                                     std::int64_t{2}, "h100", std::int64_t{1}}}));
+  CHECK((rows == std::vector<std::vector<SqlValue>>{
+                     {"theirs", "finished", std::int64_t{2}, {}, "h100", std::int64_t{1}}}));
+  const auto overview = store::read_overview(records, id);
+  CHECK_FALSE(overview.n_parameters);
+  CHECK_FALSE(overview.max_steps);
   query("SELECT kind, step, attempt FROM events");
   CHECK(
       (rows == std::vector<std::vector<SqlValue>>{{"restart", std::int64_t{1}, std::int64_t{1}}}));

@@ -39,7 +39,7 @@ RunOverview read_overview(const RecordDatabase& records, const RunRecord& run,
                        .name = run.name,
                        .status = run.status,
                        .created_utc = run.created_utc,
-                       .n_parameters = run.n_parameters,
+                       .n_parameters = {},
                        .max_steps = {},
                        .attempts = std::ssize(attempts),
                        .step = {},
@@ -50,6 +50,8 @@ RunOverview read_overview(const RecordDatabase& records, const RunRecord& run,
                        .chain_hash = {},
                        .tags = {},
                        .evaluations = {}};
+  // Of an imported run 0: not known.
+  if (run.n_parameters != 0) overview.n_parameters = run.n_parameters;
   if (run.max_steps != 0) overview.max_steps = run.max_steps;
   const RunLine line = read_line(records, run, attempts);
   if (!line.empty()) {

@@ -20,8 +20,7 @@ struct RunOverview {
   std::string name;
   std::string status;
   std::string created_utc;
-  std::int64_t n_parameters = 0;
-  std::optional<std::int64_t> max_steps;
+  std::optional<std::int64_t> n_parameters, max_steps;
   std::int64_t attempts = 0;
   std::optional<std::int64_t> step, tokens;
   std::optional<double> ce_loss, tokens_per_second;

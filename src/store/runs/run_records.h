@@ -19,8 +19,8 @@ struct RunRecord {
   std::string config;             ///< JSON text, resolved
   std::string experiment_digest;  ///< empty: imported
   std::uint64_t seed = 0;
-  std::int64_t n_parameters = 0;
-  std::int64_t max_steps = 0;
+  std::int64_t n_parameters = 0;  ///< 0: an import that does not tell
+  std::int64_t max_steps = 0;     ///< likewise
   std::int64_t chain_format = 1;  ///< core/hash.h
 };
 
