@@ -18,6 +18,7 @@ namespace {
 
 void check(const char* op, const AttentionShape& s, const at::Tensor& qkv, const at::Tensor& out,
            const at::Tensor& lse) {
+  OLMO_CHECK(s.window >= 0);
   if (s.batch < 0 || s.length < 0 || s.n_heads <= 0 || s.n_kv_heads <= 0 || s.head_dim <= 0 ||
       s.n_heads % s.n_kv_heads != 0) {
     throw Error(ErrorKind::kFailure,
@@ -41,6 +42,7 @@ AttentionProblem<Element> problem_of(const AttentionShape& s) {
   p.n_heads = s.n_heads;
   p.n_kv_heads = s.n_kv_heads;
   p.head_dim = s.head_dim;
+  p.window = s.is_sliding() ? s.window : kNoWindow;
   p.scale = 1.0F / std::sqrt(static_cast<float>(s.head_dim));
   return p;
 }
@@ -108,7 +110,8 @@ std::vector<AttentionPart> backward_parts(int threads, const AttentionShape& s) 
 
 /// Of the whole call; `products` of a query with a key there are: two forward, five backward.
 int threads_for(const Context& context, const AttentionShape& s, std::int64_t products) {
-  const auto pairs = s.batch * s.n_heads * s.length * (s.length + 1) / 2;
+  const auto hidden = s.is_sliding() ? s.length - s.window : 0;
+  const auto pairs = s.batch * s.n_heads * (s.length * (s.length + 1) - hidden * (hidden + 1)) / 2;
   return useful_threads(context.policy, 2 * products * pairs * s.head_dim);
 }
 

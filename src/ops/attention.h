@@ -17,6 +17,10 @@ struct AttentionShape {
   std::int64_t n_heads = 0;
   std::int64_t n_kv_heads = 0;
   std::int64_t head_dim = 0;
+  std::int64_t window =
+      0;  ///< of sliding attention: keys that a query sees, its own the last; 0: all
+
+  [[nodiscard]] bool is_sliding() const { return window > 0 && window < length; }
 };
 
 /// Causal softmax attention (Vaswani et al. 2017, section 3.2.1; OLMo's
@@ -30,7 +34,8 @@ struct AttentionShape {
 /// ascending of p_j * v_j) / s; lse = m + log(s). In bf16 all this is fp32, too, but that the p_j
 /// are rounded to bf16 for the products with v_j (s has them unrounded), and out when it is whole;
 /// p_j / s in place of p_j would have a third more error. Memory: one tile of score rows per
-/// thread. Under Numerics::kFast LibTorch's flash attention computes this and its gradient, where
+/// thread. Sliding attention has j = i-window+1..i, and lane and order of a key stay those of its
+/// position. Under Numerics::kFast LibTorch's flash attention computes this and its gradient, where
 /// it has a kernel (ops/flash_attention.h); where it has none, ours do.
 void attention(const Context& context, const AttentionShape& shape, const at::Tensor& qkv,
                at::Tensor& out, at::Tensor& lse);
@@ -41,7 +46,7 @@ void attention(const Context& context, const AttentionShape& shape, const at::Te
 /// chain over j ascending of ds_ij * k_j; dk_j and dv_j = chains over (query head of the group, i)
 /// ascending of ds_ij * q_i and p_ij * dout_i. In bf16 ds_ij = p_ij * (dp_ij - delta_i) is rounded,
 /// and dq_i and dk_j are multiplied by the scale when their sums are whole; p_ij is rounded for
-/// dv_j alone.
+/// dv_j alone. Sums of sliding attention's dk_j and dv_j have +0 added when they are whole.
 void attention_backward(const Context& context, const AttentionShape& shape, const at::Tensor& dout,
                         const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
                         at::Tensor& dqkv);
@@ -52,7 +57,7 @@ std::int64_t attention_workspace(const Policy& policy, const AttentionShape& sha
 /// How attention over one forest is cut into tiles, and the memory for its packed keys and values;
 /// made once, used by every layer.
 struct ForestPlan {
-  AttentionShape shape;  ///< batch 1, length = rows of the forest
+  AttentionShape shape;  ///< batch 1, length = rows of the forest, no window
   std::vector<ForestPiece> pieces;
   std::vector<std::int64_t> path;
   std::vector<ForestRun> runs;

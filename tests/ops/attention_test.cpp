@@ -74,7 +74,8 @@ Results in_double(const Inputs& in) {
   const auto exact_qkv = in.qkv.to(at::kDouble).set_requires_grad(true);
   const auto [q, k, v] = split(exact_qkv, s);
   const auto scores = q.matmul(k.transpose(2, 3)) / std::sqrt(static_cast<double>(s.head_dim));
-  const auto hidden = at::ones({s.length, s.length}, at::kBool).triu(1);
+  const auto ones = at::ones({s.length, s.length}, at::kBool);
+  const auto hidden = ones.triu(1) | ones.tril(-(s.window > 0 ? s.window : s.length));
   const auto masked = scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
   const auto out = masked.softmax(-1).matmul(v).transpose(1, 2).reshape({s.batch * s.length, -1});
   out.backward(in.dout.to(at::kDouble));
@@ -94,6 +95,8 @@ struct Definition {
     for (std::int64_t b = 0; b < s.batch; ++b) {
       for (std::int64_t h = 0; h < s.n_heads; ++h) head(b, h);
     }
+    if (s.is_sliding())
+      r.dqkv.narrow(1, s.n_heads * s.head_dim, 2 * s.n_kv_heads * s.head_dim).add_(0.0);
     if (type == at::kFloat) return;
     r.dqkv.narrow(1, 0, (s.n_heads + s.n_kv_heads) * s.head_dim).mul_(scale());
     r.dqkv = r.dqkv.to(type);
@@ -127,15 +130,17 @@ struct Definition {
       const float* q = rows + i * stride + h * d;
       const float* dout = in.dout.const_data_ptr<float>() + (b * s.length + i) * out_stride + h * d;
       float* out = r.out.mutable_data_ptr<float>() + (b * s.length + i) * out_stride + h * d;
-      auto score = at::empty({i + 1});
+      const auto first = s.window > 0 ? std::max<std::int64_t>(i - s.window + 1, 0) : 0;
+      auto score = at::full({i + 1}, -INFINITY);
       float* x = score.mutable_data_ptr<float>();
-      for (std::int64_t j = 0; j <= i; ++j) x[j] = scale() * dot(q, rows + j * stride + k_at, d);
+      for (std::int64_t j = first; j <= i; ++j)
+        x[j] = scale() * dot(q, rows + j * stride + k_at, d);
       const float top = *std::max_element(x, x + i + 1);
       const auto p = ref::apply(ops::exp, score - top);
       const float sum = ref::row_sum(p.const_data_ptr<float>(), i + 1);
       for (std::int64_t e = 0; e < d; ++e) {
         float value = 0;
-        for (std::int64_t j = 0; j <= i; ++j) {
+        for (std::int64_t j = first; j <= i; ++j) {
           value = std::fmaf(held(p.const_data_ptr<float>()[j]), rows[j * stride + v_at + e], value);
         }
         out[e] = held(value / sum);
@@ -145,7 +150,7 @@ struct Definition {
       const float delta =
           ref::row_fold(d, [&](float lane, std::int64_t e) { return lane + dout[e] * out[e]; });
       const auto again = ref::apply(ops::exp, score - lse);
-      for (std::int64_t j = 0; j <= i; ++j) {
+      for (std::int64_t j = first; j <= i; ++j) {
         const float weight = again.const_data_ptr<float>()[j];
         const float dscore = weight * (dot(dout, rows + j * stride + v_at, d) - delta);
         const float ds = type == at::kFloat ? dscore * scale() : held(dscore);
@@ -170,13 +175,15 @@ struct Definition {
 }  // namespace
 
 TEST_CASE("attention agrees with LibTorch's in double", "[ops]") {
-  for (const AttentionShape& s : {AttentionShape{2, 130, 3, 3, 16}, AttentionShape{1, 67, 4, 2, 24},
-                                  AttentionShape{2, 64, 6, 1, 64}, AttentionShape{1, 1, 2, 2, 5},
-                                  AttentionShape{1, 300, 2, 2, 40}}) {
+  for (const AttentionShape& s :
+       {AttentionShape{2, 130, 3, 3, 16}, AttentionShape{1, 67, 4, 2, 24},
+        AttentionShape{2, 64, 6, 1, 64}, AttentionShape{1, 1, 2, 2, 5},
+        AttentionShape{1, 300, 2, 2, 40}, AttentionShape{2, 130, 4, 2, 16, 1},
+        AttentionShape{1, 300, 2, 1, 24, 70}, AttentionShape{1, 300, 2, 2, 40, 299}}) {
     const auto in = inputs_for(s);
     const auto exact = in_double(in);
     const auto r = run(resolve_policy("portable", "auto", 2), in);
-    INFO("length " << s.length << ", head_dim " << s.head_dim);
+    INFO("length " << s.length << ", head_dim " << s.head_dim << ", window " << s.window);
     CHECK(at::allclose(r.out.to(at::kDouble), exact.out, 1e-5, 2e-6));
     CHECK(at::allclose(r.lse.to(at::kDouble), exact.lse, 1e-6, 2e-6));
     CHECK(at::allclose(r.dqkv.to(at::kDouble), exact.dqkv, 1e-4, 1e-5));
@@ -191,8 +198,9 @@ void check_definition(const Inputs& in) {
   ref::for_each_policy([&](const Policy& policy) {
     const auto r = run(policy, in);
     INFO(to_string(policy.isa) << ", " << policy.threads << " threads, length " << in.shape.length
-                               << ", heads " << in.shape.n_heads << " of " << in.shape.head_dim
-                               << ", " << at::toString(in.qkv.scalar_type()));
+                               << ", window " << in.shape.window << ", heads " << in.shape.n_heads
+                               << " of " << in.shape.head_dim << ", "
+                               << at::toString(in.qkv.scalar_type()));
     CHECK(ref::same_bits(r.out, definition.r.out));
     CHECK(ref::same_bits(r.lse, definition.r.lse));
     CHECK(ref::same_bits(r.dqkv, definition.r.dqkv));
@@ -209,6 +217,23 @@ TEST_CASE("attention is its scalar definition bit for bit", "[ops]") {
                                   AttentionShape{3, 0, 1, 1, 8}}) {
     for (const auto type : kTypes) check_definition(as(type, inputs_for(s, 2.0F)));
   }
+}
+
+TEST_CASE("sliding attention is its scalar definition bit for bit", "[ops]") {
+  for (const std::int64_t window : {1, 2, 15, 63, 64, 65, 100, 198, 199, 200, 500}) {
+    const AttentionShape s{1, 200, 2, 1, 20, window};
+    for (const auto type : kTypes) check_definition(as(type, inputs_for(s, 2.0F)));
+  }
+  check_definition(inputs_for({2, 300, 2, 2, 8, 130}, 30.0F));
+}
+
+TEST_CASE("a window that no sequence leaves changes no bit", "[ops]") {
+  const auto policy = resolve_policy("portable", "auto", 2);
+  const AttentionShape all{2, 70, 4, 2, 16}, window{2, 70, 4, 2, 16, 70};
+  const auto expected = run(policy, inputs_for(all)), found = run(policy, inputs_for(window));
+  CHECK(ref::same_bits(found.out, expected.out));
+  CHECK(ref::same_bits(found.lse, expected.lse));
+  CHECK(ref::same_bits(found.dqkv, expected.dqkv));
 }
 
 TEST_CASE("attention with large scores and subnormal values keeps the definition's bits", "[ops]") {

@@ -9,14 +9,15 @@
 
 namespace olmo::ops::OLMO_ISA {
 
-/// The outputs of a tile of queries. `keys` tells the keys that they see, 64 at a time in the order
-/// of their positions; out_at(r) is where row r goes; keep_lse(r, log-sum-exp) is called for each.
+/// The outputs of a tile of queries. `keys` tells the keys that they see, in tiles begin..end-1 of
+/// 64 in the order of their positions; out_at(r) is where row r goes; keep_lse(r, log-sum-exp) is
+/// called for each.
 template <class T, class Keys, class OutAt, class KeepLse>
 OLMO_INLINE void attention_rows(const TileRows<T>& queries, const Keys& keys, float scale,
                                 int first_column, HeadShape shape, AttentionShared& shared,
                                 const OutAt& out_at, const KeepLse& keep_lse) {
   float s[4][4], top[4] = {-kInfinity, -kInfinity, -kInfinity, -kInfinity};
-  for (int tile = 0; tile < keys.tiles; ++tile) {
+  for (int tile = keys.begin; tile < keys.end; ++tile) {
     tile_scores(queries, keys.rows(keys.keys, tile), shape, shared, s);
     const auto sight = keys.sight(tile);
     OLMO_UNROLL for (int r = 0; r < 4; ++r) {
@@ -32,7 +33,7 @@ OLMO_INLINE void attention_rows(const TileRows<T>& queries, const Keys& keys, fl
   }
   AttentionSums out;
   out.clear();
-  for (int tile = 0; tile < keys.tiles; ++tile) {
+  for (int tile = keys.begin; tile < keys.end; ++tile) {
     tile_scores(queries, keys.rows(keys.keys, tile), shape, shared, s);
     const auto sight = keys.sight(tile);
     OLMO_UNROLL for (int r = 0; r < 4; ++r) {
@@ -116,16 +117,38 @@ OLMO_INLINE TileRows<T> rows_of(const P& a, const HeadRows<const T>& head, int t
   return {head, std::int64_t{tile} * kSide, rest < kSide ? rest : kSide};
 }
 
+/// Of a tile of queries the first tile of keys that one of them sees, and of a tile of keys the
+/// last one of queries that see one of them.
+template <class T>
+OLMO_INLINE int first_key_tile(const AttentionProblem<T>& a, int queries) {
+  const int first = queries * kSide - static_cast<int>(a.window) + 1;
+  return first > 0 ? first / kSide : 0;
+}
+template <class T>
+OLMO_INLINE int last_query_tile(const AttentionProblem<T>& a, int keys) {
+  const int last = static_cast<int>((a.length - 1) / kSide);
+  const int seen = (keys * kSide + kSide - 1 + static_cast<int>(a.window) - 1) / kSide;
+  return seen < last ? seen : last;
+}
+
 template <class T>
 struct SequenceKeys {
   const AttentionProblem<T>& a;
   HeadRows<const T> keys, values;
-  int tiles;
+  int begin, end;
+
+  OLMO_INLINE SequenceKeys(const AttentionProblem<T>& problem, const HeadRows<const T>& key_head,
+                           const HeadRows<const T>& value_head, int queries)
+      : a(problem),
+        keys(key_head),
+        values(value_head),
+        begin(first_key_tile(problem, queries)),
+        end(queries + 1) {}
 
   OLMO_INLINE TileRows<T> rows(const HeadRows<const T>& head, int tile) const {
     return rows_of<T>(a, head, tile);
   }
-  OLMO_INLINE CausalSight<true> sight(int tile) const { return {tiles - 1, tile}; }
+  OLMO_INLINE CausalSight<true> sight(int tile) const { return {end - 1, tile, a.window}; }
   OLMO_INLINE void add_to_sums(int, const CausalSight<true>&, const float (&p)[4][4],
                                AttentionShared&, float (&sum)[4]) const {
     add_lanes(p, sum);
@@ -145,9 +168,9 @@ OLMO_INLINE void attention_forward_tile(const AttentionProblem<T>& a, AttentionS
   const std::int64_t kv = a.n_heads + shared_head(a, block.head);
   const HeadRows<const T> queries = packed_head<const T>(a.qkv, a, block.sequence, block.head);
   const HeadRows<T> out = output_head<T>(a.out, a, block.sequence, block.head);
-  const SequenceKeys<T> keys{a, packed_head<const T>(a.qkv, a, block.sequence, kv),
+  const SequenceKeys<T> keys(a, packed_head<const T>(a.qkv, a, block.sequence, kv),
                              packed_head<const T>(a.qkv, a, block.sequence, kv + a.n_kv_heads),
-                             block.tile + 1};
+                             block.tile);
   float* lse = a.lse + (block.sequence * a.n_heads + block.head) * a.length;
   attention_rows<T>(
       rows_of<T>(a, queries, block.tile), keys, a.scale, block.first_column, shape_of(a), shared,

@@ -82,6 +82,13 @@ OLMO_INLINE void finish(const AttentionProblem<T>& a, AttentionSums& sums) {
   }
 }
 
+/// As on the CPU, which adds zeros for queries beyond a key's window.
+OLMO_INLINE void without_negative_zeros(AttentionSums& sums) {
+  OLMO_UNROLL for (auto& row : sums.v) {
+    OLMO_UNROLL for (auto& run : row) { OLMO_UNROLL for (float& x : run) x = x + 0.0F; }
+  }
+}
+
 /// The gradients of a tile of queries.
 template <class T>
 OLMO_INLINE void attention_dq_tile(const AttentionProblem<T>& a, const float* deltas,
@@ -94,12 +101,12 @@ OLMO_INLINE void attention_dq_tile(const AttentionProblem<T>& a, const float* de
   const BackwardHead<T> head(a, deltas, block.sequence, block.head);
   AttentionSums dq;
   dq.clear();
-  for (int tile = 0; tile <= block.tile; ++tile) {
+  for (int tile = first_key_tile(a, block.tile); tile <= block.tile; ++tile) {
     float p[4][4], ds[4][4];
     probabilities<T>(a, head, keys, block.tile, tile, shape, shared, p);
     score_gradients<T>(a, head, values, block.tile, tile, shape, shared, p, ds);
     keep_weights<T>(ds, shared);
-    add_products<true>(rows_of<T>(a, keys, tile), CausalSight<true>(block.tile, tile),
+    add_products<true>(rows_of<T>(a, keys, tile), CausalSight<true>(block.tile, tile, a.window),
                        block.first_column, shape, shared, dq);
   }
   finish<T>(a, dq);
@@ -114,7 +121,7 @@ OLMO_INLINE void attention_dkv_tile(const AttentionProblem<T>& a, const float* d
   const AttentionBlock block(a, a.n_kv_heads);
   const HeadShape shape = shape_of(a);
   const std::int64_t group = a.n_heads / a.n_kv_heads, kv = a.n_heads + block.head;
-  const int tiles = static_cast<int>((a.length + kSide - 1) / kSide);
+  const int last = last_query_tile(a, block.tile);
   const auto keys = packed_head<const T>(a.qkv, a, block.sequence, kv);
   const auto values = packed_head<const T>(a.qkv, a, block.sequence, kv + a.n_kv_heads);
   AttentionSums dk, dv;
@@ -122,9 +129,9 @@ OLMO_INLINE void attention_dkv_tile(const AttentionProblem<T>& a, const float* d
   dv.clear();
   for (std::int64_t h = block.head * group; h < (block.head + 1) * group; ++h) {
     const BackwardHead<T> head(a, deltas, block.sequence, h);
-    for (int tile = block.tile; tile < tiles; ++tile) {
+    for (int tile = block.tile; tile <= last; ++tile) {
       float p[4][4], ds[4][4];
-      const CausalSight<false> sight(block.tile, tile);
+      const CausalSight<false> sight(block.tile, tile, a.window);
       probabilities<T>(a, head, keys, tile, block.tile, shape, shared, p);
       keep_weights<T>(p, shared);
       add_products<false>(rows_of<T>(a, head.dout, tile), sight, block.first_column, shape, shared,
@@ -135,6 +142,10 @@ OLMO_INLINE void attention_dkv_tile(const AttentionProblem<T>& a, const float* d
       add_products<false>(rows_of<T>(a, head.queries, tile), sight, block.first_column, shape,
                           shared, dk);
     }
+  }
+  if (a.window < kNoWindow) {
+    without_negative_zeros(dk);
+    without_negative_zeros(dv);
   }
   finish<T>(a, dk);
   const HeadRows<T> dk_to = packed_head<T>(a.dqkv, a, block.sequence, kv);

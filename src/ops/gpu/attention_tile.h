@@ -170,15 +170,22 @@ OLMO_INLINE void stage_rows(const TileRows<T>& rows, int begin, int first_column
   }
 }
 
-/// Which slots of tile `other` the rows of tile `own` take part in: on the diagonal a query
-/// (kByKey) sees the keys up to itself, and a key is seen by the queries from itself on.
+/// Which slots of tile `other` the rows of tile `own` take part in: a query (kByKey) sees the last
+/// `window` keys up to itself, and a key is seen by as many queries from itself on.
 template <bool kByKey>
 struct CausalSight {
   bool all;
+  int shift;  ///< from a place in `own` to the same position in `other`
+  int window;
 
-  OLMO_INLINE CausalSight(int own, int other) : all(own != other) {}
+  OLMO_INLINE CausalSight(int own, int other, std::int64_t keys)
+      : shift((own - other) * kSide), window(static_cast<int>(keys)) {
+    const int behind = kByKey ? shift : -shift;
+    all = behind >= kSide - 1 && behind + kSide <= window;
+  }
   OLMO_INLINE bool sees(int r, int slot) const {
-    return all || (kByKey ? slot <= query_at(r) : slot >= query_at(r));
+    const int behind = kByKey ? query_at(r) + shift - slot : slot - shift - query_at(r);
+    return all || (behind >= 0 && behind < window);
   }
 };
 

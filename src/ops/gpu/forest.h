@@ -24,9 +24,8 @@ struct ForestKeys {
   const ForestGpuTile& queries;
   const std::int32_t* common;
   HeadRows<const T> keys, values;
-  int window;   ///< 0: none
-  int skipped;  ///< tiles of common keys that no query's window holds
-  int tiles;
+  int window;      ///< 0: none
+  int begin, end;  ///< the tiles of common keys that a query's window holds, and that of its own
 
   OLMO_INLINE ForestKeys(const ForestGpuProblem<T>& f, const ForestGpuTile& tile,
                          const HeadRows<const T>& key_head, const HeadRows<const T>& value_head)
@@ -35,31 +34,33 @@ struct ForestKeys {
         keys(key_head),
         values(value_head),
         window(static_cast<int>(f.window)),
-        skipped(window > 0 && tile.keys >= window ? (tile.keys - window + 1) / kSide : 0),
-        tiles((tile.keys + kSide - 1) / kSide + 1 - skipped) {}
+        begin(window > 0 && tile.keys >= window ? (tile.keys - window + 1) / kSide : 0),
+        end((tile.keys + kSide - 1) / kSide + 1) {}
 
-  OLMO_INLINE bool is_own(int tile) const { return tile == tiles - 1; }
+  OLMO_INLINE bool is_own(int tile) const { return tile == end - 1; }
   OLMO_INLINE TileRows<T> rows(const HeadRows<const T>& head, int tile) const {
     if (is_own(tile)) return {head, 0, queries.queries, queries.row};
-    const int first = (tile + skipped) * kSide, rest = queries.keys - first;
+    const int first = tile * kSide, rest = queries.keys - first;
     return {head, 0, rest < kSide ? rest : kSide, common + first};
   }
   OLMO_INLINE ForestSight sight(int tile) const {
-    const int begin = (tile + skipped) * kSide, rest = queries.keys - begin;
+    const int first_key = tile * kSide, rest = queries.keys - first_key;
     ForestSight sight{!is_own(tile) && rest >= kSide, {}, {}};
     OLMO_UNROLL for (int r = 0; r < 4; ++r) {
       const int query = query_at(r);
       const bool own = is_own(tile) && query < queries.queries;
       sight.first[r] = own ? queries.run_begin[query] : 0;
       sight.last[r] = own ? query : is_own(tile) ? -1 : rest - 1;
-      if (window > 0 && query < queries.queries) close_window(query, begin, own, r, sight);
+      if (window > 0 && query < queries.queries) close_window(query, first_key, own, r, sight);
     }
     return sight;
   }
   /// Leaves out the keys before the window of the query of row r.
-  OLMO_INLINE void close_window(int query, int begin, bool own, int r, ForestSight& sight) const {
+  OLMO_INLINE void close_window(int query, int first_key, bool own, int r,
+                                ForestSight& sight) const {
     const int run = queries.run_begin[query];
-    const int first = own ? query - window + 1 : queries.keys + (query - run) - window + 1 - begin;
+    const int first =
+        own ? query - window + 1 : queries.keys + (query - run) - window + 1 - first_key;
     if (first <= sight.first[r]) return;
     sight.first[r] = first;
     sight.all = false;

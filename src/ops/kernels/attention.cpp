@@ -141,8 +141,8 @@ std::int64_t workspace(const AttentionProblem<Element>& a) {
   return carve(a, nullptr).size;
 }
 
-Sight sight_of(const Tile& t, const float* seen) {
-  Sight sight{0, t.before, t.diagonal, seen, {}};
+Sight sight_of(const Tile& t, std::int64_t first, const float* seen) {
+  Sight sight{first, t.before, t.diagonal, seen, {}};
   for (int v = 0; v < kQueryVectors; ++v) sight.most_seen[v] = 16 * (v + 1);
   return sight;
 }
@@ -159,12 +159,16 @@ void run(const AttentionProblem<Element>& a, const AttentionPart& part, float* w
   for (std::int64_t i = 0; i < kQueries; ++i) buffers.seen[i] = static_cast<float>(i + 1);
   for (std::int64_t h = part.kv_head * group; h < (part.kv_head + 1) * group; ++h) {
     for (std::int64_t q0 = part.query_begin; q0 < part.query_end; q0 += kQueries) {
-      const Tile t = tile_at(part, q0, part.query_end);
+      const std::int64_t first = keys_left_behind(a, part, q0);
+      Tile t = tile_at(part, q0, part.query_end);
+      t.before -= first;
       pack_transposed<kQueries>(qkv + q0 * stride + h * d, stride, t.queries, d, buffers.q_t);
-      scores(t, d, buffers.k_panels, buffers.q_t, buffers.weights);
-      softmax<Element>(sight_of(t, buffers.seen), t.queries, a.scale, buffers.weights,
+      scores(t, d, buffers.k_panels + first * d, buffers.q_t, buffers.weights);
+      close_windows(a, t, q0, first, buffers.weights);
+      softmax<Element>(sight_of(t, first, buffers.seen), t.queries, a.scale, buffers.weights,
                        buffers.lanes);
-      product_over_keys(t, false, buffers.weights, buffers.v_rows, width, buffers.out);
+      product_over_keys(t, false, buffers.weights, buffers.v_rows + first * width, width,
+                        buffers.out);
       write_rows(buffers.out, width, buffers.lanes, t.queries, d,
                  a.out + (part.sequence * a.length + q0) * out_stride + h * d, out_stride);
       float* lse = a.lse + (part.sequence * a.n_heads + h) * a.length + q0;
@@ -304,9 +308,7 @@ void close_windows(const ForestProblem<Element>& f, const ForestTile& t, const B
   if (f.window == 0) return;
   for (std::int64_t r = t.run_begin; r < t.run_end; ++r) {
     for (std::int64_t i = 0; i < f.pieces[f.runs[r].piece].rows; ++i) {
-      float* column = scores_of_keys + f.runs[r].column + i;
-      const std::int64_t hidden = t.keys + i - f.window + 1 - begin.position;
-      for (std::int64_t j = 0; j < hidden; ++j) column[j * kQueries] = -kInfinity;
+      hide_keys(t.keys + i - f.window + 1 - begin.position, scores_of_keys + f.runs[r].column + i);
     }
   }
 }

@@ -9,11 +9,15 @@ namespace olmo::ops {
 /// Queries of one tile: the scores of all their keys are the only scores held at a time.
 constexpr std::int64_t kAttentionTile = 64;
 
+/// The window of attention to all keys: larger than any sequence, and an int with room to add.
+constexpr std::int64_t kNoWindow = std::int64_t{1} << 30;
+
 /// Sizes and buffers of one attention call, in the layouts that attention.h defines. `dout` and
 /// `dqkv` are null in the forward pass; the backward pass only reads `out` and `lse`.
 template <class Element>
 struct AttentionProblem {
   std::int64_t batch, length, n_heads, n_kv_heads, head_dim;
+  std::int64_t window;  ///< keys that a query sees at most, its own the last
   float scale;
   const Element* qkv;
   Element* out;

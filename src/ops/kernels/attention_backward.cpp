@@ -119,22 +119,32 @@ Head<Element> head_at(const AttentionProblem<Element>& a, std::int64_t sequence,
   return head;
 }
 
+/// A tile of queries, the position of the first, and which of the part's keys is the first that one
+/// of them sees.
+struct Queries {
+  Tile tile;
+  std::int64_t q0, first_key;
+};
+
 // The keys from `key` on: a block of those that all queries of the tile see, the last one with the
 // diagonal.
 template <typename Element>
-void run_keys(const AttentionProblem<Element>& a, const AttentionPart& part, const Tile& tile,
+void run_keys(const AttentionProblem<Element>& a, const AttentionPart& part, const Queries& queries,
               std::int64_t key, const Buffers& b) {
+  const Tile& tile = queries.tile;
   const std::int64_t d = a.head_dim, width = padded_dim(d), left = tile.before - key;
   const Tile t =
       left > kKeyBlock ? Tile{kKeyBlock, 0, tile.queries} : Tile{left, tile.diagonal, tile.queries};
   scores(t, d, b.k_panels + key * d, b.q_t, b.weights);
+  close_windows(a, t, queries.q0, part.key_begin + key, b.weights);
   scores(t, d, b.v_panels + key * d, b.dout_t, b.dweights);
   softmax_backward<Element>(t, a.scale, b.lse, b.delta, b.weights, b.dweights);
   if (part.dkv) {
     product_over_queries(t, b.weights, b.dout_rows, width, b.dv + key * width);
     product_over_queries(t, b.dweights, b.q_rows, width, b.dk + key * width);
   }
-  if (part.dq) product_over_keys(t, key > 0, b.dweights, b.k_rows + key * width, width, b.dq);
+  if (part.dq)
+    product_over_keys(t, key > queries.first_key, b.dweights, b.k_rows + key * width, width, b.dq);
 }
 
 template <typename Element>
@@ -142,6 +152,8 @@ void run_tile(const AttentionProblem<Element>& a, const AttentionPart& part,
               const Head<Element>& head, std::int64_t q0, const Buffers& b) {
   const std::int64_t d = a.head_dim, width = padded_dim(a.head_dim);
   const Tile t = tile_at(part, q0, part.query_end);
+  const Queries queries{t, q0, keys_left_behind(a, part, q0)};
+  if (queries.first_key == t.before + t.diagonal) return;  // the part's keys are behind all windows
   const Element* q = head.q + q0 * head.stride;
   const Element* dout = head.dout + q0 * head.out_stride;
   pack_transposed<kQueries>(q, head.stride, t.queries, d, b.q_t);
@@ -154,8 +166,9 @@ void run_tile(const AttentionProblem<Element>& a, const AttentionPart& part,
     copy_rows(q, head.stride, t.queries, d, b.q_rows, width);
     copy_rows(dout, head.out_stride, t.queries, d, b.dout_rows, width);
   }
-  for (std::int64_t key = 0; key == 0 || key < t.before; key += kKeyBlock)
-    run_keys(a, part, t, key, b);
+  for (std::int64_t key = queries.first_key; key == queries.first_key || key < t.before;
+       key += kKeyBlock)
+    run_keys(a, part, queries, key, b);
   if (part.dq)
     write_gradients(b.dq, width, t.queries, d, a.scale, head.dq + q0 * head.stride, head.stride);
 }
@@ -183,6 +196,13 @@ void run(const AttentionProblem<Element>& a, const AttentionPart& part, float* w
       run_tile(a, part, head, q0, b);
   }
   if (!part.dkv) return;
+  if (a.window < kNoWindow) {
+    // Queries beyond a key's window may have added zeros, which leave no -0.
+    for (std::int64_t i = 0; i < keys * width; ++i) {
+      b.dk[i] += 0.0F;
+      b.dv[i] += 0.0F;
+    }
+  }
   Element* dk = a.dqkv + first;
   write_gradients(b.dk, width, keys, d, a.scale, dk, stride);
   write_gradients(b.dv, width, keys, d, 1.0F, dk + a.n_kv_heads * d, stride);

@@ -5,7 +5,8 @@
 // no sums across lanes, and the same layout is an operand of every product that follows. A tile has
 // `before` keys that all of its queries see and then `diagonal` keys, of which query i sees the
 // first i + 1. Products skip masked entries exactly, rather than adding zeros: 0 * inf would leak,
-// and -0 + 0 changes a sign.
+// and -0 + 0 changes a sign. Only keys that a window hides from some of a tile's queries have the
+// score -inf, and the weight 0.
 #pragma once
 
 #include "ops/kernels/attention.h"
@@ -45,6 +46,30 @@ OLMO_INLINE Tile tile_at(const AttentionPart& part, std::int64_t q0, std::int64_
   const std::int64_t left = part.key_end - q0;
   return {smaller(q0, part.key_end) - part.key_begin, left < 0 ? 0 : smaller(left, queries),
           queries};
+}
+
+/// How many of the part's keys, from its first one on, no query from q0 on sees: all of them, or so
+/// many whole panels.
+template <typename Element>
+std::int64_t keys_left_behind(const AttentionProblem<Element>& a, const AttentionPart& part,
+                              std::int64_t q0) {
+  const std::int64_t keys = part.key_end - part.key_begin;
+  const std::int64_t behind = q0 - a.window + 1 - part.key_begin;
+  if (behind >= keys) return keys;
+  return behind < 0 ? 0 : behind / kTileRows * kTileRows;
+}
+
+/// The scores [key][query] of the first `count` keys of a query become -inf.
+OLMO_INLINE void hide_keys(std::int64_t count, float* scores_of_query) {
+  for (std::int64_t j = 0; j < count; ++j) scores_of_query[j * kQueries] = -kInfinity;
+}
+
+/// Hides the keys before the windows of the queries q0..; `key` is the position of the first one.
+template <typename Element>
+void close_windows(const AttentionProblem<Element>& a, const Tile& t, std::int64_t q0,
+                   std::int64_t key, float* scores_of_keys) {
+  for (std::int64_t i = 0; i < t.queries; ++i)
+    hide_keys(smaller(q0 + i - a.window + 1 - key, t.before + t.diagonal), scores_of_keys + i);
 }
 
 /// dst[r*width + e] = src[r*src_stride + e] for e < columns, zero up to width.

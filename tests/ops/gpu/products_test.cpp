@@ -91,7 +91,7 @@ TEST_CASE("a sum of -0 stays -0 on a GPU", "[ops][gpu][gpu-device]") {
 
 void check_attention(const AttentionShape& s, float scale) {
   const auto width = (s.n_heads + 2 * s.n_kv_heads) * s.head_dim;
-  INFO("length " << s.length << ", head_dim " << s.head_dim);
+  INFO("length " << s.length << ", head_dim " << s.head_dim << ", window " << s.window);
   check("attention", [&](const Policy& policy) {
     const auto rows = s.batch * s.length;
     Tensors all;
@@ -118,6 +118,12 @@ TEST_CASE("attention on a GPU has the CPU's bits", "[ops][gpu][gpu-device]") {
   check_attention({1, 66, 2, 2, 30}, 2);  // four elements of a row are not aligned
   check_attention({1, 97, 3, 1, 98}, 2);
   check_attention({1, 64, 1, 1, 160}, 2);
+}
+
+TEST_CASE("sliding attention on a GPU has the CPU's bits", "[ops][gpu][gpu-device]") {
+  for (const std::int64_t window : {1, 2, 63, 64, 65, 100, 199})
+    check_attention({1, 200, 2, 1, 16, window}, 2);
+  check_attention({2, 150, 2, 2, 30, 70}, 20);
 }
 
 TEST_CASE("attention on a GPU lets infinities and NaN pass as the CPU does",
