@@ -41,12 +41,6 @@ void check_batch(ConfigChecks& checks, const TrainConfig& config) {
   const auto& model = config.model;
   checks.expect(model.max_sequence_length != 1, "model.max_sequence_length",
                 "must be above 1: the last token of a sequence has no label, got 1");
-  checks.expect(
-      model.max_sequence_length <= model.sliding_window.value_or(model.max_sequence_length),
-      "model.max_sequence_length",
-      "must not be above `model.sliding_window`, beyond which nothing is trained yet, got " +
-          std::to_string(model.max_sequence_length) + " and " +
-          std::to_string(model.sliding_window.value_or(0)));
   checks.expect(!is_too_narrow(config.data, model), "data.memmap_dtype", too_narrow(model));
   checks.between("global_train_batch_size", config.global_train_batch_size, 1, kMaxBatch);
   checks.between("device_train_microbatch_size", config.device_train_microbatch_size, 1, kMaxBatch);

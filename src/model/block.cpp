@@ -38,6 +38,13 @@ void normalise_query_key(const BlockContext& context, const BlockTensors& weight
   context.named("qk_norm").traced(qkv_MQ);  // both norms at once
 }
 
+/// Of attention in this block.
+ops::AttentionShape shape_of(const BlockContext& context, const BlockPass& pass) {
+  ops::AttentionShape shape = context.shape;
+  shape.window = pass.window;
+  return shape;
+}
+
 /// heads = attention of the packed projections in pass.attention.qkv_MQ.
 void attend(const BlockContext& context, const BlockTensors& weights, const BlockPass& pass) {
   const ModelConfig& config = context.config;
@@ -53,7 +60,7 @@ void attend(const BlockContext& context, const BlockTensors& weights, const Bloc
   }
   ops::rope(context.named("rope"), pass.rope, shape, qkv_MQ);
   at::Tensor lse_BNL = saved.lse_BNL.shaped({shape.batch, shape.n_heads, shape.length});
-  ops::attention(context.named("attention"), shape, qkv_MQ, heads_MD, lse_BNL);
+  ops::attention(context.named("attention"), shape_of(context, pass), qkv_MQ, heads_MD, lse_BNL);
 }
 
 /// What attention changes in place, taken from what is kept of it.
@@ -85,7 +92,7 @@ at::Tensor attention_backward(const BlockContext& context, const BlockTensors& w
   const ModelConfig& config = context.config;
   const AttentionSaved& saved = pass.attention;
   at::Tensor dqkv_MQ = scratch.dqkv_MQ.shaped({context.tokens(), config.qkv_size()});
-  ops::attention_backward(context.named("attention.grad"), context.shape, dheads_MD,
+  ops::attention_backward(context.named("attention.grad"), shape_of(context, pass), dheads_MD,
                           saved.qkv_MQ.get(), saved.heads_MD.get(), saved.lse_BNL.get(), dqkv_MQ);
   ops::rope_backward(context.named("rope.grad"), pass.rope, context.shape, dqkv_MQ);
   if (config.attention_layer_norm) {

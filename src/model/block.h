@@ -64,7 +64,7 @@ struct BlockSaved {
 struct BlockPass {
   at::Tensor x_MD;
   const ops::RopeTable& rope;
-  std::int64_t window;  ///< of sliding attention; 0: none, as everywhere but over a forest
+  std::int64_t window;  ///< of sliding attention; 0: none
   Recomputed recomputed;
   BlockSaved& saved;
   AttentionSaved& attention;

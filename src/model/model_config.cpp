@@ -151,15 +151,23 @@ ParameterCount count_parameters(const ModelConfig& config) {
   return count;
 }
 
+std::int64_t ModelConfig::twice_seen_keys(std::int64_t layer, std::int64_t length) const {
+  const std::int64_t window = has_full_attention(layer) ? length : *sliding_window;
+  return window >= length ? length : 2 * window - window * window / length;
+}
+
 FlopsPerToken flops_per_token(const ModelConfig& config, std::int64_t length) {
   const ParameterCount count = count_parameters(config);
   const std::int64_t attention = config.n_layers * config.d_model * length;
+  std::int64_t seen = 0;
+  for (std::int64_t layer = 0; layer < config.n_layers; ++layer)
+    seen += config.d_model * config.twice_seen_keys(layer, length);
   const std::int64_t head = config.embedding_rows() * config.d_model;
   const std::int64_t blocks = count.non_embedding - (config.weight_tying ? 0 : head);
   FlopsPerToken flops;
   flops.olmo_forward = 2 * count.non_embedding + 4 * attention;
   flops.olmo_backward = 4 * count.total + 8 * attention;
-  flops.model_forward = 2 * blocks + 2 * attention + 2 * head;
+  flops.model_forward = 2 * blocks + 2 * seen + 2 * head;
   flops.model_backward = 2 * flops.model_forward;
   return flops;
 }

@@ -69,6 +69,8 @@ struct ModelConfig {
   [[nodiscard]] bool has_full_attention(std::int64_t layer) const {
     return !sliding_window || (layer + 1) % full_attention_every == 0;
   }
+  /// Twice the keys that a query of a sequence of so many tokens sees on average in a layer.
+  [[nodiscard]] std::int64_t twice_seen_keys(std::int64_t layer, std::int64_t length) const;
   /// Rows of the embedding, and columns of the logits.
   [[nodiscard]] std::int64_t embedding_rows() const { return embedding_size.value_or(vocab_size); }
 };
@@ -101,7 +103,7 @@ ParameterCount count_parameters(const ModelConfig& config);
 /// num_fwd_flops/num_bck_flops), which leaves the head of a tied model out of the forward pass and
 /// counts the embedding look-up in the backward one, and takes attention as if it were not causal.
 /// `model_*` counts the matrix products that training needs: the head in, the look-up out, the
-/// causal half of attention.
+/// causal half of attention, of sliding attention what its window holds.
 struct FlopsPerToken {
   std::int64_t olmo_forward = 0;
   std::int64_t olmo_backward = 0;

@@ -160,12 +160,6 @@ ops::AttentionShape Olmo::shape_of(std::int64_t batch, std::int64_t length) cons
 
 BlockContext Olmo::context(const ops::AttentionShape& shape, std::int64_t positions,
                            ForestRows* forest) {
-  if (forest == nullptr && positions > config_.sliding_window.value_or(positions)) {
-    throw Error(ErrorKind::kUsage, "a sequence of " + std::to_string(positions) +
-                                       " tokens is longer than the model's sliding window of " +
-                                       std::to_string(*config_.sliding_window) +
-                                       ", which is supported in evaluations only");
-  }
   if (!rope_.cos.defined() || rope_.cos.size(0) < positions) make_rope(positions);
   return {ops::Context(policy_, workspace_), config_, options_.dtypes, shape, forest};
 }

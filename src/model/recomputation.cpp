@@ -47,16 +47,18 @@ std::int64_t recomputed_flops_per_token(const ModelConfig& config,
                                         const std::optional<std::string>& mode,
                                         std::int64_t length) {
   const auto blocks = recomputed_blocks(mode, config.n_layers);
-  const auto count =
-      std::ranges::count_if(blocks, [](Recomputed block) { return block != Recomputed::kNothing; });
-  if (count == 0) return 0;
   const std::int64_t d = config.d_model, up_gate = config.fused_mlp_size();
-  std::int64_t flops = 2 * d * length;  // attention
-  if (*mode != "fine_grained") {
-    flops += 2 * d * (config.qkv_size() + d + up_gate);
-    if (config.norm_after) flops += d * up_gate;
+  std::int64_t flops = 0, of_last = 0;
+  for (std::int64_t layer = 0; layer < config.n_layers; ++layer) {
+    if (blocks[static_cast<std::size_t>(layer)] == Recomputed::kNothing) continue;
+    of_last = 2 * d * config.twice_seen_keys(layer, length);  // attention
+    if (*mode != "fine_grained") {
+      of_last += 2 * d * (config.qkv_size() + d + up_gate);
+      if (config.norm_after) of_last += d * up_gate;
+    }
+    flops += of_last;
   }
-  return (count - 1) * flops;
+  return flops - of_last;
 }
 
 }  // namespace olmo::model

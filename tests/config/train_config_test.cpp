@@ -360,13 +360,6 @@ TEST_CASE("a digest that an older version recorded is that of the same config to
         "0918ce9de5087df3b68f641a9708c625bd51f62caf3aa47d3697e6e8a1f58095");
 }
 
-TEST_CASE("a sequence is not longer than the model's sliding window", "[config]") {
-  CHECK_NOTHROW(load_config(kConfigs / "tiny.json", {"model.sliding_window=32"}));
-  CHECK_THROWS_WITH(load_config(kConfigs / "tiny.json", {"model.sliding_window=31"}),
-                    Catch::Contains("`model.max_sequence_length` must not be above "
-                                    "`model.sliding_window`"));
-}
-
 TEST_CASE("the experiment digest leaves out where and how, and keeps what", "[config]") {
   const auto digest = [](const std::vector<std::string>& overrides) {
     return experiment_digest(load_config(kConfigs / "tiny.json", overrides).config).hex();

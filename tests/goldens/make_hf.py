@@ -9,7 +9,8 @@ python3 tests/goldens/make_hf.py
   olmo1_layout/    the same weights as OLMo's own config.yaml and model.safetensors
   olmo1_hf_olmo/   the same weights as the package hf_olmo saves them
   olmo1_tied/      OlmoForCausalLM, tied, in bf16
-  expected.safetensors, expected.json   ids, logits (fp32; olmo3_long: log-likelihoods of the next tokens) and weights_digest (models/read_weights.h) of each
+  expected.safetensors, expected.json   ids, logits (fp32; olmo3_long: log-likelihoods of the next tokens; olmo3_grad.NAME: gradients of
+                                        their mean, of the parameter NAME) and weights_digest (models/read_weights.h) of each
 """
 
 import hashlib
@@ -141,16 +142,22 @@ def make_tied():
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    shutil.rmtree(OUT, ignore_errors=True)
-    OUT.mkdir(parents=True)
+    for folder in ("olmo1", "olmo1_hf_olmo", "olmo1_layout", "olmo1_tied", "olmo2", "olmo3"):
+        shutil.rmtree(OUT / folder, ignore_errors=True)
+    OUT.mkdir(parents=True, exist_ok=True)
     tensors, digests = {"ids": IDS}, {}
     for name, make in {"olmo2": make_olmo2, "olmo3": make_olmo3, "olmo1": make_olmo1, "olmo1_tied": make_tied}.items():
         logits, digests[name] = make()
         tensors[name] = logits.detach().contiguous()
     tensors["olmo3_long_ids"] = LONG
-    with torch.no_grad():
-        of_all = Olmo3ForCausalLM.from_pretrained(OUT / "olmo3")(LONG[None]).logits[0].log_softmax(-1)
-    tensors["olmo3_long"] = of_all[:-1].gather(1, LONG[1:, None])[:, 0].contiguous()
+    olmo3 = Olmo3ForCausalLM.from_pretrained(OUT / "olmo3")
+    olmo3.model.embed_tokens.padding_idx = None  # the gradient of the pad token's row, too
+    likelihoods = olmo3(LONG[None]).logits[0].log_softmax(-1)[:-1].gather(1, LONG[1:, None])[:, 0]
+    tensors["olmo3_long"] = likelihoods.detach().contiguous()
+    (-likelihoods.mean()).backward()
+    gradients = {name: parameter.grad for name, parameter in olmo3.named_parameters()}
+    for name, gradient in olmo_names(gradients, 2, norms=True, tied=False).items():
+        tensors["olmo3_grad." + name] = gradient.contiguous()
     save_file(tensors, OUT / "expected.safetensors")
     (OUT / "expected.json").write_text(json.dumps(digests, indent=2) + "\n")
     for file in OUT.rglob("generation_config.json"):

@@ -32,20 +32,16 @@ ModelConfig plain() {
   return config;
 }
 
-/// Tied, untied with every kind of parameter, and OLMo 2.
+/// Tied, untied with every kind of parameter, OLMo 2 and OLMo 3.
 std::vector<ModelConfig> configs() {
   auto untied = plain();
   untied.weight_tying = false;
   untied.clip_qkv = 0.5;
   untied.layer_norm_with_affine = true;
   untied.bias_for_layer_norm = true;
-  auto olmo2 = plain();
-  olmo2.layer_norm_type = "rms";
-  olmo2.layer_norm_with_affine = true;
-  olmo2.norm_after = true;
-  olmo2.attention_layer_norm = true;
-  olmo2.n_kv_heads = 2;
-  return {plain(), untied, olmo2};
+  auto olmo2 = test::tiny_olmo2(), olmo3 = test::tiny_olmo3();
+  olmo2.n_layers = olmo3.n_layers = kLayers;
+  return {plain(), untied, olmo2, olmo3};
 }
 
 TokenBatch batch_of(std::int64_t batch) {

@@ -33,13 +33,7 @@ std::vector<ModelConfig> configs() {
   clipped.weight_tying = false;
   clipped.layer_norm_with_affine = true;
   clipped.bias_for_layer_norm = true;
-  auto olmo2 = plain;
-  olmo2.layer_norm_type = "rms";
-  olmo2.layer_norm_with_affine = true;
-  olmo2.norm_after = true;
-  olmo2.attention_layer_norm = true;
-  olmo2.n_kv_heads = 2;
-  return {plain, clipped, olmo2};
+  return {plain, clipped, olmo::test::tiny_olmo2(), olmo::test::tiny_olmo3()};
 }
 
 Olmo model_of(const ModelConfig& config, const Policy& policy = kPolicy) {

@@ -32,14 +32,11 @@ std::vector<ModelConfig> configs() {
   shared_keys.n_kv_heads = 2;
   shared_keys.clip_qkv = 0.3;
   shared_keys.attention_layer_norm = true;
-  auto olmo2 = plain;
-  olmo2.layer_norm_type = "rms";
-  olmo2.layer_norm_with_affine = true;
-  olmo2.norm_after = true;
-  olmo2.attention_layer_norm = true;
+  auto olmo2 = olmo::test::tiny_olmo2(), olmo3 = olmo::test::tiny_olmo3();
+  olmo2.n_layers = olmo3.n_layers = kLayers;
   auto after = plain;
   after.norm_after = true;
-  return {plain, clipped, shared_keys, olmo2, after};
+  return {plain, clipped, shared_keys, olmo2, olmo3, after};
 }
 
 struct Result {

@@ -104,16 +104,26 @@ TEST_CASE("models that other software saved give its logits and digests", "[mode
   CHECK(find_model(kGoldens / "olmo1_layout").tokenizer.identifier == "no/such-tokenizer");
 }
 
-TEST_CASE("sequences beyond a sliding window are scored as transformers does", "[models]") {
-  auto loaded = load_model(kGoldens / "olmo3", policy());
-  const auto expected = test::read_golden_tensors(kGoldens / "expected.safetensors");
-  const auto& ids = expected.at("olmo3_long_ids");
-  const auto& likelihoods = expected.at("olmo3_long");
+namespace {
+
+/// One sequence, in which every next token is a target.
+TokenForest forest_of(const at::Tensor& ids) {
   TokenForest forest{.ids = {}, .segments = {{-1, 0, ids.numel(), 0}}, .targets = {}};
   for (std::int64_t i = 0; i < ids.numel(); ++i) {
     forest.ids.push_back(ids[i].item<std::int64_t>());
     if (i > 0) forest.targets.push_back({i - 1, forest.ids.back()});
   }
+  return forest;
+}
+
+}  // namespace
+
+TEST_CASE("sequences beyond a sliding window are scored as transformers does", "[models]") {
+  auto loaded = load_model(kGoldens / "olmo3", policy());
+  const auto expected = test::read_golden_tensors(kGoldens / "expected.safetensors");
+  const auto& ids = expected.at("olmo3_long_ids");
+  const auto& likelihoods = expected.at("olmo3_long");
+  const auto forest = forest_of(ids);
   std::vector<TokenScore> scores(forest.targets.size());
   loaded.model.score(forest, scores);
   for (std::size_t i = 0; i < scores.size(); ++i)
@@ -121,12 +131,37 @@ TEST_CASE("sequences beyond a sliding window are scored as transformers does", "
           Approx(likelihoods[static_cast<std::int64_t>(i)].item<double>()).margin(1e-5));
 }
 
-TEST_CASE("a sequence that leaves a sliding window is refused where only evaluations compute it",
-          "[models]") {
+TEST_CASE("logits beyond a sliding window tell what scores there do", "[models]") {
   auto loaded = load_model(kGoldens / "olmo3", policy());
-  CHECK_NOTHROW(loaded.model.logits(at::zeros({1, 13}, at::kLong)));
-  CHECK_THROWS_WITH(loaded.model.logits(at::zeros({1, 14}, at::kLong)),
-                    Catch::Contains("longer than the model's sliding window of 13"));
+  const auto ids =
+      test::read_golden_tensors(kGoldens / "expected.safetensors").at("olmo3_long_ids");
+  REQUIRE(ids.numel() > *loaded.model.config().sliding_window);
+  const auto forest = forest_of(ids);
+  std::vector<TokenScore> scores(forest.targets.size());
+  loaded.model.score(forest, scores);
+  const auto log_probs = loaded.model.logits(ids.view({1, -1}))[0].to(at::kDouble).log_softmax(-1);
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const auto row = static_cast<std::int64_t>(i);
+    CHECK(scores[i].log_prob ==
+          Approx(log_probs[row][ids[row + 1].item<std::int64_t>()].item<double>()).margin(1e-6));
+  }
+}
+
+TEST_CASE("gradients beyond a sliding window are those of transformers", "[models]") {
+  const auto loaded = load_model(kGoldens / "olmo3", policy());
+  const auto expected = test::read_golden_tensors(kGoldens / "expected.safetensors");
+  const auto ids = expected.at("olmo3_long_ids").view({1, -1});
+  model::Olmo trained(loaded.model.config(), policy());
+  trained.load_weights(models::read_model_weights(loaded.files, false).tensors);
+  const NamedTensors gradients = trained.make_gradients();
+  const float scale = 1.0F / static_cast<float>(ids.numel() - 1);
+  trained.forward_backward({ids, model::next_token_labels(ids)}, {.scale = scale}, gradients,
+                           false);
+  for (const auto& [name, gradient] : gradients) {
+    INFO(name);
+    const at::Tensor& wanted = expected.at("olmo3_grad." + name);
+    CHECK(test::max_abs_difference(gradient, wanted) < 1e-5 * wanted.abs().max().item<double>());
+  }
 }
 
 TEST_CASE("the digest does not depend on the container, the dtype or the threads", "[models]") {

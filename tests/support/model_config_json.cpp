@@ -64,4 +64,23 @@ model::ModelConfig tiny_config() {
   return config;
 }
 
+model::ModelConfig tiny_olmo2() {
+  auto config = tiny_config();
+  config.layer_norm_type = "rms";
+  config.layer_norm_with_affine = true;
+  config.norm_after = true;
+  config.attention_layer_norm = true;
+  config.n_kv_heads = 2;
+  return config;
+}
+
+model::ModelConfig tiny_olmo3() {
+  auto config = tiny_olmo2();
+  config.sliding_window = 7;
+  config.full_attention_every = 2;
+  config.rope_scaling =
+      ops::RopeScaling{.original_max_position_embeddings = 8, .attention_factor = {}};
+  return config;
+}
+
 }  // namespace olmo::test

@@ -245,8 +245,19 @@ void describe_throughput(const store::RecordedRun& run, Efficiency& result) {
 
 // --- work ---
 
+/// Twice the keys that a query sees on average, added up over the layers: of a whole causal
+/// sequence its length.
+double lengths_of_layers(const Json& model, double layers, double length) {
+  const auto window = number(model, "sliding_window", 1);
+  const auto every = number(model, "full_attention_every", 1);
+  if (!window || !every || *window >= length) return layers * length;
+  const double full = std::floor(layers / *every);
+  return full * length + (layers - full) * (2 * *window - std::floor(*window * *window / length));
+}
+
 /// As the trainer's `mfu` (model::FlopsPerToken::model_forward and _backward): every matrix product
 /// that training needs, the head with them and the look-up not, and the causal half of attention.
+/// Sliding attention counts as a shorter sequence.
 Quantity flops_per_token(const store::RecordedRun& run) {
   const Json config = parsed(run.config);
   const auto found = config.find("model");
@@ -261,12 +272,15 @@ Quantity flops_per_token(const store::RecordedRun& run) {
     return std::nullopt;
   const double look_up = tying->get<bool>() ? 0 : *rows * *width;
   const double products = static_cast<double>(run.n_parameters) - look_up;
-  return products > 0 ? Quantity(6 * (products + *layers * *width * *length)) : std::nullopt;
+  if (products <= 0) return std::nullopt;
+  return 6 * (products + *width * lengths_of_layers(model, *layers, *length));
 }
 
 constexpr const char* kFlopsFormula =
     "6 (N + n_layers d_model T) FLOP per token: N the parameters with the head and without the "
-    "embedding look-up, T = max_sequence_length, causal attention";
+    "embedding look-up, T = max_sequence_length, causal attention; of sliding attention T is twice "
+    "the "
+    "keys that a query sees on average";
 
 // --- energy ---
 

@@ -82,16 +82,16 @@ TEST_CASE("the cluster files give the carbon of OLMo's paper", "[report]") {
 
 TEST_CASE("work per token is what the trainer's MFU takes", "[report]") {
   for (const char* name : {"olmo-1b", "olmo-7b", "olmo-150m", "tiny"}) {
-    for (const char* tying : {"true", "false"}) {
-      const auto loaded =
-          config::load_config(OLMO_SOURCE_DIR "/configs/train/" + std::string(name) + ".json",
-                              {"model.weight_tying=" + std::string(tying)});
+    for (const char* change :
+         {"model.weight_tying=true", "model.weight_tying=false", "model.sliding_window=19"}) {
+      const auto loaded = config::load_config(
+          OLMO_SOURCE_DIR "/configs/train/" + std::string(name) + ".json", {change});
       const auto& model = loaded.config.model;
       store::RecordedRun run;
       run.config = config::to_json(loaded.config).dump();
       run.n_parameters = model::count_parameters(model).total;
       const auto flops = model::flops_per_token(model, model.max_sequence_length);
-      INFO(name << " " << tying);
+      INFO(name << " " << change);
       CHECK(efficiency_of(run, {}).flops_per_token.value() ==
             static_cast<double>(flops.model_forward + flops.model_backward));
     }
