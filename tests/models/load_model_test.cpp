@@ -12,6 +12,7 @@
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/safetensors.h"
 #include "support/catch.h"
+#include "support/flips.h"
 #include "support/golden_tensors.h"
 #include "support/model_config_json.h"
 #include "support/temporary_directory.h"
@@ -410,16 +411,12 @@ TEST_CASE("configs that are damaged or ask for what is not there are refused", "
 
 TEST_CASE("random flips in a model's files give a model or an error, never a crash", "[models]") {
   const Copy copy("olmo2");
-  std::uint32_t state = 1;
-  const auto draw = [&state] { return (state = state * 1664525U + 1013904223U) >> 8U; };
   for (const char* name :
        {"config.json", "model.safetensors.index.json", "model-00001-of-00003.safetensors"}) {
     const std::string whole = read_file(copy / name);
+    test::Flips flips(whole, 0, 2000);
     for (int round = 0; round < 60; ++round) {
-      std::string bytes = whole;
-      char& byte = bytes[draw() % std::min<std::size_t>(bytes.size(), 2000)];
-      byte = static_cast<char>(byte ^ (1 << draw() % 8));
-      std::ofstream(copy / name, std::ios::binary) << bytes;
+      std::ofstream(copy / name, std::ios::binary) << flips.next();
       try {
         load_model(copy.path(), policy());
       } catch (const Error& error) {

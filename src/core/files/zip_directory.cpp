@@ -5,6 +5,7 @@
 
 #include "core/crc32.h"
 #include "core/error.h"
+#include "core/files/little_endian.h"
 #include "core/text/safe_text.h"
 
 namespace olmo {
@@ -50,10 +51,7 @@ class Directory {
 
   [[nodiscard]] std::uint64_t number(std::uint64_t at, std::uint64_t bytes) const {
     if (!holds(at, bytes)) fail("ends early");
-    std::uint64_t value = 0;
-    for (std::uint64_t i = bytes; i-- > 0;)
-      value = value << 8U | std::to_integer<std::uint64_t>(bytes_[at + i]);
-    return value;
+    return little_endian(bytes_.subspan(at, bytes));
   }
 
   [[nodiscard]] std::string text(std::uint64_t at, std::uint64_t bytes) const {

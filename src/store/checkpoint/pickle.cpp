@@ -1,8 +1,10 @@
 #include "store/checkpoint/pickle.h"
 
 #include <optional>
+#include <span>
 
 #include "core/error.h"
+#include "core/files/little_endian.h"
 
 namespace olmo::store {
 namespace {
@@ -39,11 +41,7 @@ class PickleReader {
   }
 
   std::uint64_t number(std::size_t bytes) {
-    std::uint64_t value = 0;
-    const auto digits = take(bytes);
-    for (std::size_t i = bytes; i-- > 0;)
-      value = value << 8U | static_cast<unsigned char>(digits[i]);
-    return value;
+    return little_endian(std::as_bytes(std::span(take(bytes))));
   }
 
   /// In two's complement. Nothing: it does not fit into 64 bits.

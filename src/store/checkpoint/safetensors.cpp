@@ -10,6 +10,7 @@
 #include "core/compute/named_tensors.h"
 #include "core/error.h"
 #include "core/files/json.h"
+#include "core/files/little_endian.h"
 #include "core/files/output_file.h"
 #include "core/text/safe_text.h"
 
@@ -36,10 +37,7 @@ std::string_view header_text(const MappedFile& file) {
   if (bytes.size() < kLengthBytes) {
     throw_damaged(where, "expected at least 8 bytes, got " + std::to_string(bytes.size()));
   }
-  std::uint64_t length = 0;
-  for (std::size_t i = kLengthBytes; i-- > 0;) {
-    length = length << 8U | std::to_integer<std::uint64_t>(bytes[i]);
-  }
+  const std::uint64_t length = little_endian(bytes.first(kLengthBytes));
   if (length > kLargestHeader || length > bytes.size() - kLengthBytes) {
     throw_damaged(where, "a header of " + std::to_string(length) +
                              " bytes does not fit a file of " + std::to_string(bytes.size()) +

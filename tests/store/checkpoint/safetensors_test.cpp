@@ -11,6 +11,7 @@
 #include "core/files/json.h"
 #include "core/files/output_file.h"
 #include "support/catch.h"
+#include "support/flips.h"
 #include "support/temporary_directory.h"
 
 namespace olmo::store {
@@ -202,18 +203,11 @@ TEST_CASE("a tensor that is absent is refused by name", "[store]") {
 
 TEST_CASE("random flips in a file give its tensors or an error, never a crash", "[store]") {
   const Folder folder;
-  const std::string whole = read_file(kReference);
-  std::uint32_t state = 1;
-  const auto draw = [&state] { return (state = state * 1664525U + 1013904223U) >> 8U; };
+  test::Flips flips(read_file(kReference), 0, 1000);
   int refused = 0;
   constexpr int kRounds = 1500;
   for (int round = 0; round < kRounds; ++round) {
-    std::string bytes = whole;
-    for (std::uint32_t flips = 1 + draw() % 3; flips > 0; --flips) {
-      char& byte = bytes[draw() % std::min<std::size_t>(bytes.size(), 1000)];
-      byte = static_cast<char>(byte ^ (1 << draw() % 8));
-    }
-    put(folder / "x.safetensors", bytes);
+    put(folder / "x.safetensors", flips.next(3));
     try {
       const SafetensorsFile file(folder / "x.safetensors");
       for (const auto& entry : file.entries()) static_cast<void>(file.tensor(entry.name));

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "store/checkpoint/safetensors.h"
 #include "support/catch.h"
+#include "support/flips.h"
 #include "support/temporary_directory.h"
 #include "support/zip.h"
 
@@ -126,16 +127,11 @@ TEST_CASE("what is written is read again, and is a function of the tensors", "[s
 
 TEST_CASE("random flips in a torch file give its tensors or an error, never a crash", "[store]") {
   const test::TemporaryDirectory folder;
-  const std::string whole = read_file(kFolder / "views.pt");
-  std::uint32_t state = 1;
-  const auto draw = [&state] { return (state = state * 1664525U + 1013904223U) >> 8U; };
+  test::Flips flips(read_file(kFolder / "views.pt"));
   int refused = 0;
   constexpr int kRounds = 1000;
   for (int round = 0; round < kRounds; ++round) {
-    std::string bytes = whole;
-    char& byte = bytes[draw() % bytes.size()];
-    byte = static_cast<char>(byte ^ (1 << draw() % 8));
-    std::ofstream(folder / "x.pt", std::ios::binary) << bytes;
+    std::ofstream(folder / "x.pt", std::ios::binary) << flips.next();
     try {
       const TorchFile file(folder / "x.pt");
       for (const auto& entry : file.entries()) static_cast<void>(file.tensor(entry.name));
