@@ -17,8 +17,7 @@ struct AttentionShape {
   std::int64_t n_heads = 0;
   std::int64_t n_kv_heads = 0;
   std::int64_t head_dim = 0;
-  std::int64_t window =
-      0;  ///< of sliding attention: keys that a query sees, its own the last; 0: all
+  std::int64_t window = 0;  ///< keys that a query sees, its own the last; 0: all
 
   [[nodiscard]] bool is_sliding() const { return window > 0 && window < length; }
 };

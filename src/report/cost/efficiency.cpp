@@ -221,8 +221,9 @@ RunTime time_of(const store::RecordedRun& run) {
   return time;
 }
 
-/// All steps but those that survived.
+/// All steps but those that survived. Of an import these alone are known.
 Quantity seconds_redone(const store::RecordedRun& run, Quantity survived) {
+  if (run.imported) return std::nullopt;
   if (run.attempts.size() == 1) return 0;
   if (!survived || run.step_seconds.empty()) return std::nullopt;
   double all = 0;

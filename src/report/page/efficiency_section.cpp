@@ -103,7 +103,8 @@ void world_rows(EfficiencyTable& table) {
               return e.world.slowest ? shown(to_text(*e.world.slowest), 200) : absent();
             });
   table.row("Bytes sent in a step", "by all ranks; last attempt", [](const Efficiency& e) {
-    return e.world.ranks.size() > 1 ? count(e.world.bytes_of_step) : absent();
+    const auto& bytes = e.world.bytes_of_step;
+    return e.world.ranks.size() > 1 && bytes ? count(*bytes) : absent();
   });
 }
 

@@ -73,7 +73,8 @@ OrderedJson world_json(const World& world) {
   return {{"attempts", world.attempts},
           {"phases", phases},
           {"slowest", world.slowest ? OrderedJson(to_text(*world.slowest)) : OrderedJson(nullptr)},
-          {"bytes_of_step", world.bytes_of_step},
+          {"bytes_of_step",
+           world.bytes_of_step ? OrderedJson(*world.bytes_of_step) : OrderedJson(nullptr)},
           {"ranks", ranks}};
 }
 

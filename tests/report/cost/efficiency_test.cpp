@@ -150,6 +150,12 @@ TEST_CASE("what a run does not record stays absent", "[report]") {
         empty.carbon_kg_market, empty.tokens_per_joule, empty.cost})
     CHECK_FALSE(quantity);
   CHECK_THAT(empty.energy_method, Contains("no record of energy"));
+  CHECK_FALSE(empty.world.bytes_of_step);
+
+  auto imported = recorded_run();
+  CHECK(efficiency_of(imported, {}).redone_seconds == 0);
+  imported.imported = true;  // what its log had twice is gone
+  CHECK_FALSE(efficiency_of(imported, {}).redone_seconds);
 
   auto unmeasured = recorded_run();
   unmeasured.energy = {measured(1, "rapl", "package-0", "package", std::nullopt)};
