@@ -30,6 +30,8 @@ inline constexpr KeyRule kModel{Effect::kIdentity, MismatchClass::kFatal, "Anoth
 inline constexpr KeyRule kModelFixed{Effect::kRefused, MismatchClass::kFatal, "Another model."};
 inline constexpr KeyRule kModelIds{Effect::kIdentity, MismatchClass::kBenign,
                                    "No step of a training reads it."};
+inline constexpr KeyRule kVocabulary{Effect::kIdentity, MismatchClass::kBenign,
+                                     "Instead, the rows of the embeddings are compared."};
 inline constexpr KeyRule kTraining{Effect::kIdentity, MismatchClass::kConfound,
                                    "It changes the training."};
 inline constexpr KeyRule kZLoss{Effect::kIdentity, MismatchClass::kConfound,
@@ -172,7 +174,7 @@ void visit_keys(T& c, Visitor& visit) {
         c.bias_for_layer_norm);
   visit(Key{"scale_logits", kModel, "Divide the logits by the square root of d_model"},
         c.scale_logits);
-  visit(Key{"vocab_size", kModel, "Tokens of the tokenizer"}, c.vocab_size);
+  visit(Key{"vocab_size", kVocabulary, "Tokens of the tokenizer"}, c.vocab_size);
   visit(Key{"embedding_size", kModel, "Rows of the embedding; null: as many as vocab_size"},
         c.embedding_size);
   visit(Key{"weight_tying", kModel, "One matrix for embedding and head"}, c.weight_tying);

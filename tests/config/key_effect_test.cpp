@@ -292,8 +292,10 @@ bool same_bits(const store::RecordedRun& a, const store::RecordedRun& b) {
   return report::find_identity(a, b).same_training();
 }
 
-/// What the gate says of the key itself.
-MismatchClass class_of(const report::Gate& gate, const std::string& key) {
+/// What the gate says of the key itself, or of the one under which it is told
+/// (report/comparability/same_model.h).
+MismatchClass class_of(const report::Gate& gate, const std::string& path) {
+  const std::string key = path == "model.mlp_ratio" ? "model.mlp_hidden_size" : path;
   for (const auto& mismatch : gate.mismatches)
     if (mismatch.what == key || mismatch.what.starts_with(key + ".")) return mismatch.mismatch;
   return MismatchClass::kBenign;

@@ -57,9 +57,9 @@ TEST_CASE("equal runs pass the gate", "[report]") {
 }
 
 TEST_CASE("the key of a config decides how much its difference weighs", "[report]") {
-  const Mismatch model = mismatch_of(R"({"model":{"d_model":8}})", R"({"model":{"d_model":16}})");
+  const Mismatch model = mismatch_of(R"({"model":{"n_layers":8}})", R"({"model":{"n_layers":16}})");
   CHECK(model.mismatch == MismatchClass::kFatal);
-  CHECK(model.what == "model.d_model");
+  CHECK(model.what == "model.n_layers");
   CHECK(model.a == "8");
   CHECK(model.b == "16");
 
@@ -118,10 +118,10 @@ TEST_CASE("other label masks are fatal", "[report]") {
 }
 
 TEST_CASE("fatal mismatches come first", "[report]") {
-  const Gate gate = gate_of(a_run(R"({"clip":1,"model":{"d_model":8},"run_name":"x"})"),
-                            a_run(R"({"clip":2,"model":{"d_model":9},"run_name":"y"})"));
+  const Gate gate = gate_of(a_run(R"({"clip":1,"model":{"n_layers":8},"run_name":"x"})"),
+                            a_run(R"({"clip":2,"model":{"n_layers":9},"run_name":"y"})"));
   REQUIRE(gate.mismatches.size() == 3);
-  CHECK(gate.mismatches[0].what == "model.d_model");
+  CHECK(gate.mismatches[0].what == "model.n_layers");
   CHECK(gate.mismatches[1].what == "clip");
   CHECK(gate.mismatches[2].what == "run_name");
   CHECK(gate.has(MismatchClass::kFatal));

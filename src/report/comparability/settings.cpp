@@ -12,6 +12,7 @@
 #include "core/files/json.h"
 #include "core/files/recorded_json.h"
 #include "core/text/text.h"
+#include "report/comparability/same_model.h"
 
 namespace olmo::report {
 namespace {
@@ -78,18 +79,21 @@ Settings settings_of(const store::RecordedRun& run) {
   if (settings.empty() || (run.imported && !in_olmo_keys(settings))) return settings;
   // A null that was written down is a value of its own where the default is none.
   const Json parsed = recorded_json(run.config);
+  const bool model_alone = run.imported && parsed.size() == 1 && parsed.contains("model");
   std::string absent_group = "-";  // one that is null by default has no values by default
   for (const auto& row : config::key_table()) {
     if (row.null_by_default) absent_group = row.path + ".";
     // Where OLMo's default is not ours, only our own records have our default.
     const bool unknown = run.imported && row.key.olmo_default;
     if (row.default_value.empty() || unknown || row.path.starts_with(absent_group)) continue;
+    if (model_alone && !row.path.starts_with("model.")) continue;
     std::string pointer = "/" + row.path;
     std::replace(pointer.begin(), pointer.end(), '.', '/');
     if (!parsed.contains(Json::json_pointer(pointer)) && row.default_value != "null")
       settings.emplace(row.path, row.default_value);
   }
-  if (run.imported) settings["auxiliary_loss_multiplier"] = "0.0001";
+  if (run.imported && !model_alone) settings["auxiliary_loss_multiplier"] = "0.0001";
+  tell_model_alike(settings);
   return settings;
 }
 

@@ -1,0 +1,21 @@
+// Two configs may tell one model in other keys: by the ratio of the MLP or by its width.
+#pragma once
+
+#include "report/comparability/settings.h"
+
+namespace olmo::report {
+
+/// Writes what several keys of OLMo's tell together under one of them, as OLMo's model and
+/// optimizer take it (olmo/config.py, olmo/model.py), and leaves out what nothing reads beside the
+/// others:
+///   mlp_ratio, mlp_hidden_size              -> mlp_hidden_size
+///   n_kv_heads, multi_query_attention       -> n_kv_heads
+///   vocab_size, embedding_size              -> embedding_size; vocab_size stays
+///   include_bias, bias_for_layer_norm       -> bias_for_layer_norm, if a norm has weights
+///   no_decay_norm_and_bias                  -> decay_norm_and_bias, decay_embeddings
+///   decoupled_lionw                         -> lionw
+///   attention_layer_norm_with_affine, full_attention_every, init_std: only where they are read
+/// What is not known stays as it is stated.
+void tell_model_alike(Settings& settings);
+
+}  // namespace olmo::report
