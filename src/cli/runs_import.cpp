@@ -124,6 +124,7 @@ void import_steps(const Options& options) {
   const std::string extent = extent_text(result);
   if (!options.json) print_mappings(logs);
   for (const auto& note : notes) log_line("note: " + note);
+  if (config.translated) log_line("note: " + options.config + ": the model is kept in OLMo's keys");
   if (options.dry_run) return print(options, result, extent + ", nothing is written (--dry-run)");
 
   store::RecordDatabase records(options.database, OpenMode::kCreate);

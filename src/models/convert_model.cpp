@@ -85,13 +85,6 @@ Json hf_tokenizer_config(const fs::path& file, const ModelFiles& source) {
   return json;
 }
 
-/// Every key of OLMo's ModelConfig that we have.
-Json model_json(const model::ModelConfig& model) {
-  config::TrainConfig config;
-  config.model = model;
-  return to_json(config).at("model");
-}
-
 /// A config.yaml (JSON is YAML) with what OLMo cannot do without, and nothing that it does not
 /// know.
 Json olmo_config(const ModelFiles& source) {

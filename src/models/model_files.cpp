@@ -181,6 +181,12 @@ model::ModelConfig model_of_config(const config::ConfigDocument& document) {
   return parse_hf_config(config::to_json(document.root), document.name).model;
 }
 
+Json model_json(const model::ModelConfig& model) {
+  config::TrainConfig config;
+  config.model = model;
+  return to_json(config).at("model");
+}
+
 ModelFiles find_model(const fs::path& path) {
   if (!is_there(path)) fail(path, "there is no such checkpoint");
   if (!fs::is_directory(path)) {

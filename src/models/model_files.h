@@ -45,6 +45,9 @@ struct ModelFiles {
 /// hf_olmo's. Throws Error(kInput) for one that tells none that we have.
 model::ModelConfig model_of_config(const config::ConfigDocument& document);
 
+/// Every key of OLMo's ModelConfig that we have.
+Json model_json(const model::ModelConfig& model);
+
 /// Finds out what `path` is, as load_model says, and throws as it does.
 ModelFiles find_model(const std::filesystem::path& path);
 

@@ -60,6 +60,23 @@ bool in_olmo_keys(const Settings& stated) {
   return 2 * known > std::ssize(stated);
 }
 
+/// The defaults of keys below `group` that `config` does not state.
+void add_defaults(const Json& config, bool imported, const std::string& group, Settings& settings) {
+  // A null that was written down is a value of its own where the default is none.
+  std::string absent_group = "-";  // one that is null by default has no values by default
+  for (const auto& row : config::key_table()) {
+    if (row.null_by_default) absent_group = row.path + ".";
+    // Where OLMo's default is not ours, only our own records have our default.
+    const bool unknown = imported && row.key.olmo_default;
+    if (row.default_value.empty() || unknown || row.path.starts_with(absent_group)) continue;
+    if (!row.path.starts_with(group)) continue;
+    std::string pointer = "/" + row.path;
+    std::replace(pointer.begin(), pointer.end(), '.', '/');
+    if (!config.contains(Json::json_pointer(pointer)) && row.default_value != "null")
+      settings.emplace(row.path, row.default_value);
+  }
+}
+
 }  // namespace
 
 Settings leaves_of(const std::string& json, const std::string& where) {
@@ -76,23 +93,15 @@ Settings leaves_of(const std::string& json, const std::string& where) {
 Settings settings_of(const store::RecordedRun& run) {
   const std::string where = run.label + ": its config";
   Settings settings = leaves_of(run.config, where);
-  if (settings.empty() || (run.imported && !in_olmo_keys(settings))) return settings;
-  // A null that was written down is a value of its own where the default is none.
+  if (settings.empty()) return settings;
   const Json parsed = recorded_json(run.config);
-  const bool model_alone = run.imported && parsed.size() == 1 && parsed.contains("model");
-  std::string absent_group = "-";  // one that is null by default has no values by default
-  for (const auto& row : config::key_table()) {
-    if (row.null_by_default) absent_group = row.path + ".";
-    // Where OLMo's default is not ours, only our own records have our default.
-    const bool unknown = run.imported && row.key.olmo_default;
-    if (row.default_value.empty() || unknown || row.path.starts_with(absent_group)) continue;
-    if (model_alone && !row.path.starts_with("model.")) continue;
-    std::string pointer = "/" + row.path;
-    std::replace(pointer.begin(), pointer.end(), '.', '/');
-    if (!parsed.contains(Json::json_pointer(pointer)) && row.default_value != "null")
-      settings.emplace(row.path, row.default_value);
+  const bool translated = run.imported && parsed.contains(config::kTransformers);
+  if (!translated) {
+    if (run.imported && !in_olmo_keys(settings)) return settings;
+    const bool model_alone = run.imported && parsed.size() == 1 && parsed.contains("model");
+    add_defaults(parsed, run.imported, model_alone ? "model." : "", settings);
+    if (run.imported && !model_alone) settings["auxiliary_loss_multiplier"] = "0.0001";
   }
-  if (run.imported && !model_alone) settings["auxiliary_loss_multiplier"] = "0.0001";
   tell_model_alike(settings);
   return settings;
 }

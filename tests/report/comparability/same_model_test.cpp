@@ -83,4 +83,8 @@ TEST_CASE("an imported config of a model alone tells nothing of the training", "
   CHECK(settings.at("model.n_kv_heads") == "4");
   CHECK(same_value(settings.at("model.rope_theta"), "10000"));
   for (const auto& [key, value] : settings) CHECK(key.starts_with("model."));
+  run.config = R"({"model":{"mlp_ratio":8,"d_model":64},"transformers":{"learning_rate":1}})";
+  CHECK(settings_of(run) == Settings{{"model.d_model", "64"},
+                                     {"model.mlp_hidden_size", "512"},
+                                     {"transformers.learning_rate", "1"}});
 }
