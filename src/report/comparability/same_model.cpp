@@ -20,13 +20,11 @@ class ModelSettings {
     tell_kv_heads();
     tell_rows();
     tell_biases();
-    tell_weight_decay();
+    tell_draw();
+    tell_optimizer();
     if (is_false("model.attention_layer_norm"))
       settings_.erase("model.attention_layer_norm_with_affine");
     if (!settings_.contains("model.sliding_window")) settings_.erase("model.full_attention_every");
-    if (is("model.init_fn", R"("mitchell")")) settings_.erase("model.init_std");
-    if (is("optimizer.name", R"("decoupled_lionw")"))  // its old name
-      settings_["optimizer.name"] = R"("lionw")";
   }
 
  private:
@@ -75,7 +73,16 @@ class ModelSettings {
     if (no_weights) settings_.erase("model.bias_for_layer_norm");
   }
 
-  void tell_weight_decay() {
+  /// Of the initial weights.
+  void tell_draw() {
+    if (!settings_.contains("model.init_fn") || is("model.init_fn", R"("normal")")) return;
+    settings_.emplace("model.init_cutoff_factor", "3.0");
+    if (is("model.init_fn", R"("mitchell")")) settings_.erase("model.init_std");
+  }
+
+  void tell_optimizer() {
+    if (is("optimizer.name", R"("decoupled_lionw")")) settings_["optimizer.name"] = R"("lionw")";
+    if (is("optimizer.name", R"("lionw")")) settings_.erase("optimizer.eps");
     const std::string old_name = "optimizer.no_decay_norm_and_bias";
     if (!settings_.contains(old_name)) return;
     const std::string decays = is_set(settings_, old_name) ? "false" : "true";

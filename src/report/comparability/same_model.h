@@ -1,4 +1,4 @@
-// Two configs may tell one model in other keys: by the ratio of the MLP or by its width.
+// Two configs may tell one model, or one optimizer, in other keys: the MLP by its ratio or its width.
 #pragma once
 
 #include "report/comparability/settings.h"
@@ -14,7 +14,9 @@ namespace olmo::report {
 ///   include_bias, bias_for_layer_norm       -> bias_for_layer_norm, if a norm has weights
 ///   no_decay_norm_and_bias                  -> decay_norm_and_bias, decay_embeddings
 ///   decoupled_lionw                         -> lionw
-///   attention_layer_norm_with_affine, full_attention_every, init_std: only where they are read
+///   init_cutoff_factor                      -> 3 where init_fn takes that
+///   attention_layer_norm_with_affine, full_attention_every, init_std, eps: only where they are
+///   read
 /// What is not known stays as it is stated.
 void tell_model_alike(Settings& settings);
 

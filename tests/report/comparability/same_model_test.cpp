@@ -61,13 +61,21 @@ TEST_CASE("what nothing reads is not compared", "[report]") {
   CHECK_FALSE(same(R"("init_fn":"normal","init_std":1)", R"("init_fn":"normal","init_std":2)"));
 }
 
-TEST_CASE("old names of an optimizer's settings are the new ones", "[report]") {
+TEST_CASE("weights are drawn within three deviations by default, but for normal ones", "[report]") {
+  CHECK(same(R"("init_fn":"mitchell")", R"("init_fn":"mitchell","init_cutoff_factor":3.0)"));
+  CHECK_FALSE(same(R"("init_fn":"normal")", R"("init_fn":"normal","init_cutoff_factor":3.0)"));
+}
+
+TEST_CASE("old names of an optimizer's settings are the new ones, and LionW reads no eps",
+          "[report]") {
   const auto with = [](const std::string& optimizer) {
     return settings_with(R"("rope":true)", R"("seed":7,"optimizer":{)" + optimizer + "}");
   };
   CHECK(with(R"("no_decay_norm_and_bias":true)") ==
         with(R"("decay_norm_and_bias":false,"decay_embeddings":false)"));
   CHECK(with(R"("name":"decoupled_lionw")") == with(R"("name":"lionw")"));
+  CHECK(with(R"("name":"lionw","eps":1)") == with(R"("name":"lionw","eps":2)"));
+  CHECK_FALSE(with(R"("name":"adamw","eps":1)") == with(R"("name":"adamw","eps":2)"));
 }
 
 TEST_CASE("numbers that are none stay as they are stated", "[report]") {

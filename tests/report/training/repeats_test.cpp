@@ -145,7 +145,7 @@ TEST_CASE("a log that lies in both databases under two names is no repeat of eit
 TEST_CASE("a run of other settings, that ended before, or whose record is damaged is no repeat",
           "[report]") {
   auto other = run_of("other", 2, 2.1, "lumi", {"noise"});
-  other.config = R"({"model":{"d_model":8},"optimizer":{"eps":1e-2}})";
+  other.config = R"({"model":{"d_model":8},"optimizer":{"weight_decay":0.1}})";
   auto shorter = run_of("shorter", 3, 2.2, "lumi", {"noise"});
   shorter.steps = run_of_losses({9}, kTokens).steps;
   auto damaged = run_of("damaged", 4, 2.3, "lumi", {"noise"});
