@@ -161,6 +161,20 @@ void add_caveats_of_audits(ParityReport& report) {
   }
 }
 
+/// Of a few facts each is named; of many, as of two trainers' configs, their number.
+void append_unknown(const std::vector<UnknownFact>& facts, std::vector<std::string>& caps) {
+  constexpr std::size_t kMostNamed = 8;
+  std::vector<std::string> unknown;
+  for (const UnknownFact& fact : facts) {
+    if (fact.if_different == MismatchClass::kBenign || !fact.assumed.empty()) continue;
+    const char* side = fact.a.empty() == fact.b.empty() ? "" : fact.a.empty() ? " of A" : " of B";
+    unknown.push_back(fact.key + " is not known" + side);
+  }
+  if (unknown.size() > kMostNamed)
+    unknown = {std::to_string(unknown.size()) + " facts are not known (the caveats name them)"};
+  caps.insert(caps.end(), unknown.begin(), unknown.end());
+}
+
 }  // namespace
 
 std::vector<Test> tests_of_models(const ParityReport& report) {
@@ -187,11 +201,7 @@ Conditions conditions_of(const ParityReport& report) {
       conditions.caps.push_back(mismatch.what + " differs (" + mismatch.a + " and " + mismatch.b +
                                 ")");
   }
-  for (const UnknownFact& fact : report.gate.unknown) {
-    if (fact.if_different == MismatchClass::kBenign || !fact.assumed.empty()) continue;
-    const char* side = fact.a.empty() == fact.b.empty() ? "" : fact.a.empty() ? " of A" : " of B";
-    conditions.caps.push_back(fact.key + " is not known" + side);
-  }
+  append_unknown(report.gate.unknown, conditions.caps);
   if (report.kind == Kind::kTrajectory && report.trajectory)
     for (const Parting& parting : report.trajectory->partings)
       conditions.caps.push_back(cap_of(parting, report.trajectory->unit_of_partings));

@@ -26,6 +26,15 @@ TEST_CASE("confounds and unknown facts cap, benign and assumed ones do not", "[r
                                  "global_train_batch_size is not known of B"});
 }
 
+TEST_CASE("many unknown facts cap by their number, beside what differs", "[report]") {
+  ParityReport report;
+  report.gate.mismatches = {{"optimizer.lr", "1", "2", MismatchClass::kConfound, "Other."}};
+  for (int i = 0; i < 30; ++i) report.gate.unknown.push_back({.key = std::to_string(i)});
+  CHECK(conditions_of(report).caps ==
+        std::vector<std::string>{"optimizer.lr differs (1 and 2)",
+                                 "30 facts are not known (the caveats name them)"});
+}
+
 TEST_CASE("curves of one trajectory that part cap, of independent trainings they do not",
           "[report]") {
   ParityReport report;
