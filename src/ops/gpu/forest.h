@@ -24,7 +24,7 @@ struct ForestKeys {
   const ForestGpuTile& queries;
   const std::int32_t* common;
   HeadRows<const T> keys, values;
-  int window;      ///< 0: none
+  int window;
   int begin, end;  ///< the tiles of common keys that a query's window holds, and that of its own
 
   OLMO_INLINE ForestKeys(const ForestGpuProblem<T>& f, const ForestGpuTile& tile,
@@ -34,7 +34,7 @@ struct ForestKeys {
         keys(key_head),
         values(value_head),
         window(static_cast<int>(f.window)),
-        begin(window > 0 && tile.keys >= window ? (tile.keys - window + 1) / kSide : 0),
+        begin(tile.keys >= window ? (tile.keys - window + 1) / kSide : 0),
         end((tile.keys + kSide - 1) / kSide + 1) {}
 
   OLMO_INLINE bool is_own(int tile) const { return tile == end - 1; }
@@ -51,7 +51,8 @@ struct ForestKeys {
       const bool own = is_own(tile) && query < queries.queries;
       sight.first[r] = own ? queries.run_begin[query] : 0;
       sight.last[r] = own ? query : is_own(tile) ? -1 : rest - 1;
-      if (window > 0 && query < queries.queries) close_window(query, first_key, own, r, sight);
+      if (window < kNoWindow && query < queries.queries)
+        close_window(query, first_key, own, r, sight);
     }
     return sight;
   }

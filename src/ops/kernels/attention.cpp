@@ -275,7 +275,6 @@ struct Begin {
 template <typename Element>
 Begin begin_of(const ForestProblem<Element>& f, const ForestTile& t) {
   Begin begin{t.path_begin, 0};
-  if (f.window == 0) return begin;
   // The first queries of the runs are at position t.keys.
   for (; begin.path < t.path_end; ++begin.path) {
     const std::int64_t rows = f.pieces[f.path[begin.path]].rows;
@@ -305,7 +304,6 @@ void all_scores(const ForestProblem<Element>& f, const ForestTile& t, const Begi
 template <typename Element>
 void close_windows(const ForestProblem<Element>& f, const ForestTile& t, const Begin& begin,
                    float* scores_of_keys) {
-  if (f.window == 0) return;
   for (std::int64_t r = t.run_begin; r < t.run_end; ++r) {
     for (std::int64_t i = 0; i < f.pieces[f.runs[r].piece].rows; ++i) {
       hide_keys(t.keys + i - f.window + 1 - begin.position, scores_of_keys + f.runs[r].column + i);

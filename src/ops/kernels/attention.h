@@ -69,7 +69,7 @@ struct ForestTile {
 template <class Element>
 struct ForestProblem {
   std::int64_t rows, n_heads, n_kv_heads, head_dim;
-  std::int64_t window;  ///< keys that a query sees at most, its own the last; 0: all
+  std::int64_t window;  ///< keys that a query sees at most, its own the last
   float scale;
   const Element* qkv;
   Element* out;
