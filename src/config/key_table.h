@@ -79,8 +79,8 @@ struct KeyRow {
   std::string schema = {};         ///< JSON schema of the value; empty for a group
 };
 
-/// Where an imported config of a model of transformers' has what its `model`, which is in OLMo's keys
-/// and complete but for the draw of the weights, does not tell.
+/// Where an imported config of a model of transformers' has what its `model`, which is in OLMo's
+/// keys and complete but for the draw of the weights, does not tell.
 inline constexpr const char* kTransformers = "transformers";
 
 /// Every key and every group, in the order of OLMo's files.

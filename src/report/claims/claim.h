@@ -95,7 +95,7 @@ struct Test {
   bool equal_bits = false;        ///< every value (loss, choice, score) is the same on both sides
   /// Values for a test: never certified, never different, and intervals and `excludes` say nothing.
   bool too_few = false;
-  bool difference_only = false;   ///< tested for a difference, not for equivalence
+  bool difference_only = false;  ///< tested for a difference, not for equivalence
 
   // From here on decide() fills in.
   bool primary = false;

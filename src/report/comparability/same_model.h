@@ -1,4 +1,5 @@
-// Two configs may tell one model, or one optimizer, in other keys: the MLP by its ratio or its width.
+// Two configs may tell one model, or one optimizer, in other keys: the MLP by its ratio or its
+// width.
 #pragma once
 
 #include "report/comparability/settings.h"

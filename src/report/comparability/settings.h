@@ -19,9 +19,8 @@ Settings leaves_of(const std::string& json, const std::string& where);
 /// have the default of the table of keys (config/keys.h). Any other config names what its trainer
 /// needs, and has defaults that we do not know. One that is imported and has nothing but `model`
 /// tells nothing of the training; a model of transformers' (config::kTransformers) has no defaults
-/// either. Of an import in OLMo's keys the weight of the z-loss is OLMo's
-/// own, which its trainer takes whatever its config says. What two keys may tell stands under one
-/// (same_model.h).
+/// either. Of an import in OLMo's keys the weight of the z-loss is OLMo's own, which its trainer
+/// takes whatever its config says. What two keys may tell stands under one (same_model.h).
 Settings settings_of(const store::RecordedRun& run);
 
 /// Whether a key is stated as true: `true`, "True".

@@ -279,9 +279,8 @@ Quantity flops_per_token(const store::RecordedRun& run) {
 
 constexpr const char* kFlopsFormula =
     "6 (N + n_layers d_model T) FLOP per token: N the parameters with the head and without the "
-    "embedding look-up, T = max_sequence_length, causal attention; of sliding attention T is twice "
-    "the "
-    "keys that a query sees on average";
+    "embedding look-up, T = max_sequence_length, causal attention; of sliding attention T is "
+    "twice the keys that a query sees on average";
 
 // --- energy ---
 

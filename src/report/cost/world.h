@@ -34,7 +34,7 @@ std::string to_text(const SlowestRank& slowest);
 struct World {
   std::vector<std::string> attempts;  ///< "3 ranks on 1 host, FULL_SHARD, --nproc"; alike ones once
   std::vector<PhaseTime> phases;      ///< in the order of a step; empty: not recorded
-  std::optional<SlowestRank> slowest;    ///< of the last attempt, if it had several ranks
+  std::optional<SlowestRank> slowest;  ///< of the last attempt, if it had several ranks
   /// That all ranks of the last attempt sent, in the mean; absent: their rows are not known.
   std::optional<std::int64_t> bytes_of_step;
   std::vector<store::RankRecord> ranks;  ///< of the last attempt

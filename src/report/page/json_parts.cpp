@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/files/json.h"
+
 namespace olmo::report::page {
 namespace {
 
@@ -43,7 +45,7 @@ OrderedJson evaluation_json(const EvaluationData& evaluation) {
           {"checkpoint", evaluation.checkpoint},
           {"weights_digest", evaluation.weights_digest},
           {"tokenizer_digest", evaluation.tokenizer_digest},
-          {"step", evaluation.step ? OrderedJson(*evaluation.step) : OrderedJson(nullptr)},
+          {"step", or_null<std::int64_t, OrderedJson>(evaluation.step)},
           {"tasks", evaluation.tasks.size()},
           {"suites", evaluation.suites.size()}};
 }
@@ -73,8 +75,7 @@ OrderedJson world_json(const World& world) {
   return {{"attempts", world.attempts},
           {"phases", phases},
           {"slowest", world.slowest ? OrderedJson(to_text(*world.slowest)) : OrderedJson(nullptr)},
-          {"bytes_of_step",
-           world.bytes_of_step ? OrderedJson(*world.bytes_of_step) : OrderedJson(nullptr)},
+          {"bytes_of_step", or_null<std::int64_t, OrderedJson>(world.bytes_of_step)},
           {"ranks", ranks}};
 }
 
@@ -189,8 +190,7 @@ OrderedJson json_of(const AuditedStretch& a) {
           {"last_step", a.last_step},
           {"machine", a.machine},
           {"verdict", a.verdict},
-          {"difference_step",
-           a.difference_step ? OrderedJson(*a.difference_step) : OrderedJson(nullptr)},
+          {"difference_step", or_null<std::int64_t, OrderedJson>(a.difference_step)},
           {"difference", a.difference},
           {"operation", a.operation},
           {"ce_loss_distance", json_of(a.ce_loss)},
@@ -211,7 +211,7 @@ OrderedJson json_of(const EvaluationScores& evaluation) {
           {"created_utc", evaluation.created_utc},
           {"status", evaluation.status},
           {"checkpoint", evaluation.checkpoint},
-          {"step", evaluation.step ? OrderedJson(*evaluation.step) : OrderedJson(nullptr)},
+          {"step", or_null<std::int64_t, OrderedJson>(evaluation.step)},
           {"scores", scores},
           {"problems", evaluation.problems},
           {"damage", evaluation.damage}};

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "core/files/json.h"
 #include "report/page/json_parts.h"
 #include "report/page/pages.h"
 #include "report/page/sections.h"
@@ -30,11 +31,6 @@ Ordered gate_json(const Gate& gate) {
                           {"assumed", fact.assumed}});
   }
   return {{"mismatches", mismatches}, {"equal", gate.equal}, {"unknown", unknown}};
-}
-
-template <typename Value>
-Ordered value_or_null(const std::optional<Value>& value) {
-  return value ? Ordered(*value) : Ordered(nullptr);
 }
 
 const char* endpoint_name(Endpoint endpoint) {
@@ -86,7 +82,7 @@ Ordered claim_json(const Claim& c) {
   Ordered tests = Ordered::array();
   for (const Test& test : c.tests) tests.push_back(test_json(test));
   return {{"claim", to_string(c.scope)}, {"verdict", to_string(c.verdict)},
-          {"sentence", c.sentence},      {"deciding", value_or_null(c.deciding)},
+          {"sentence", c.sentence},      {"deciding", or_null<std::size_t, Ordered>(c.deciding)},
           {"stronger", c.stronger},      {"tests", tests}};
 }
 
@@ -118,7 +114,7 @@ Ordered state_json(const HashedState& s) {
 
 Ordered operation_json(const TracedOperation& o) {
   return {{"parted", o.parted},
-          {"traced_step", value_or_null(o.traced)},
+          {"traced_step", or_null<std::int64_t, Ordered>(o.traced)},
           {"operation", o.operation},
           {"reason", o.reason},
           {"to_run", o.to_run}};
@@ -161,7 +157,7 @@ Ordered identity_json(const Identity& i) {
 Ordered repeat_json(const Repeat& r) {
   return {{"run_id", r.run_id},
           {"side", r.side ? Ordered(std::string(1, *r.side)) : Ordered(nullptr)},
-          {"seed", value_or_null(r.seed)},
+          {"seed", or_null<std::uint64_t, Ordered>(r.seed)},
           {"host", r.host},
           {"tags", r.tags},
           {"known_by", r.known_by},
