@@ -12,8 +12,8 @@
 #include "core/text/text.h"
 #include "data/tokenizer/tokenizer.h"
 #include "model/hf_names.h"
-#include "store/checkpoint/safetensors.h"
-#include "store/checkpoint/torch_file.h"
+#include "store/foreign/safetensors.h"
+#include "store/foreign/torch_file.h"
 
 namespace olmo::models {
 namespace {

@@ -18,7 +18,7 @@
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/checkpoint_folder.h"
 #include "store/checkpoint/checkpoint_manifest.h"
-#include "store/checkpoint/weight_files.h"
+#include "store/foreign/weight_files.h"
 
 namespace olmo::models {
 namespace {

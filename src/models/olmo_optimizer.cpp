@@ -12,9 +12,9 @@
 #include "core/text/safe_text.h"
 #include "model/hf_names.h"
 #include "model/parameters.h"
-#include "store/checkpoint/pickle.h"
-#include "store/checkpoint/safetensors.h"
-#include "store/checkpoint/torch_file.h"
+#include "store/foreign/pickle.h"
+#include "store/foreign/safetensors.h"
+#include "store/foreign/torch_file.h"
 
 namespace olmo::models {
 namespace {

@@ -13,8 +13,8 @@
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/checkpoint_folder.h"
 #include "store/checkpoint/raw_file.h"
-#include "store/checkpoint/safetensors.h"
-#include "store/checkpoint/weight_files.h"
+#include "store/foreign/safetensors.h"
+#include "store/foreign/weight_files.h"
 
 namespace olmo::models {
 namespace {

@@ -10,7 +10,7 @@
 #include "core/files/input_file.h"
 #include "models/olmo_optimizer.h"
 #include "models/read_weights.h"
-#include "store/checkpoint/torch_file.h"
+#include "store/foreign/torch_file.h"
 
 namespace olmo::train {
 namespace {

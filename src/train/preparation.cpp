@@ -18,7 +18,7 @@
 #include "data/token_file.h"
 #include "models/read_weights.h"
 #include "store/checkpoint/checkpoint_folder.h"
-#include "store/checkpoint/weight_files.h"
+#include "store/foreign/weight_files.h"
 
 namespace olmo::train {
 namespace {

@@ -9,7 +9,7 @@
 #include "dist/exchange.h"
 #include "dist/together.h"
 #include "models/read_weights.h"
-#include "store/checkpoint/weight_files.h"
+#include "store/foreign/weight_files.h"
 #include "train/rank_checkpoint.h"
 #include "train/shared_inputs.h"
 

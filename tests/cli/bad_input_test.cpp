@@ -16,8 +16,8 @@
 #include "import/instances.h"
 #include "import/steps.h"
 #include "store/checkpoint/checkpoint.h"
-#include "store/checkpoint/safetensors.h"
 #include "store/database/sqlite.h"
+#include "store/foreign/safetensors.h"
 #include "support/catch.h"
 
 namespace olmo::test {

@@ -11,8 +11,8 @@
 #include "import/steps.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/checkpoint_manifest.h"
-#include "store/checkpoint/safetensors.h"
-#include "store/checkpoint/torch_file.h"
+#include "store/foreign/safetensors.h"
+#include "store/foreign/torch_file.h"
 #include "store/runs/run_db.h"
 
 namespace olmo::fuzz {

@@ -10,7 +10,7 @@
 #include "models/read_weights.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/checkpoint_diff.h"
-#include "store/checkpoint/safetensors.h"
+#include "store/foreign/safetensors.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 

@@ -10,7 +10,7 @@
 #include "core/files/json.h"
 #include "models/convert_model.h"
 #include "store/checkpoint/checkpoint.h"
-#include "store/checkpoint/safetensors.h"
+#include "store/foreign/safetensors.h"
 #include "support/catch.h"
 #include "support/flips.h"
 #include "support/golden_tensors.h"

@@ -5,7 +5,7 @@
 #include <ATen/ATen.h>
 
 #include "models/model_files.h"
-#include "store/checkpoint/safetensors.h"
+#include "store/foreign/safetensors.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 

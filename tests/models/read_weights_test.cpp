@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "model/hf_names.h"
 #include "model/parameters.h"
-#include "store/checkpoint/safetensors.h"
+#include "store/foreign/safetensors.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 

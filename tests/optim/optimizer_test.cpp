@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "core/files/json.h"
-#include "store/checkpoint/safetensors.h"
+#include "store/foreign/safetensors.h"
 #include "support/catch.h"
 
 namespace olmo::optim {
@@ -186,8 +186,7 @@ TEST_CASE("AdamW and LionW follow OLMo's own optimizers over clipped steps", "[o
   for (const auto& [name, tensor] : replay.optimizer.state().tensors) {
     const std::string reference = label + "/" + name;
     const auto& listed = replay.golden.file.entries();
-    if (std::ranges::find(listed, reference, &store::TensorEntry::name) == listed.end())
-      continue;
+    if (std::ranges::find(listed, reference, &store::TensorEntry::name) == listed.end()) continue;
     CHECK(largest_difference(tensor, replay.golden.file.tensor(reference)) <= kMomentTolerance);
   }
 }

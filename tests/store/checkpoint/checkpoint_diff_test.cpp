@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/files/json.h"
-#include "store/checkpoint/safetensors.h"
 #include "store/checkpoint_fixture.h"
+#include "store/foreign/safetensors.h"
 #include "support/catch.h"
 
 namespace olmo::store::test {

@@ -1,4 +1,4 @@
-#include "store/checkpoint/tensor_file.h"
+#include "store/foreign/tensor_file.h"
 
 #include <fstream>
 

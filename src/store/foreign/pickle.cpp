@@ -1,4 +1,4 @@
-#include "store/checkpoint/pickle.h"
+#include "store/foreign/pickle.h"
 
 #include <optional>
 #include <span>

@@ -3,8 +3,8 @@
 #include <string_view>
 
 #include "core/error.h"
-#include "store/checkpoint/pickle.h"
-#include "store/checkpoint/safetensors.h"
+#include "store/foreign/pickle.h"
+#include "store/foreign/safetensors.h"
 
 namespace olmo::store {
 namespace {

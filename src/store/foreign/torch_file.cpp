@@ -1,4 +1,4 @@
-#include "store/checkpoint/torch_file.h"
+#include "store/foreign/torch_file.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "store/checkpoint/safetensors.h"
+#include "store/foreign/safetensors.h"
 #include "support/catch.h"
 
 using namespace olmo::store;

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/compute/named_tensors.h"
-#include "store/checkpoint/tensor_file.h"
+#include "store/foreign/tensor_file.h"
 
 // The safetensors format: 8 bytes N (little-endian), N bytes of JSON, then the tensors' bytes
 // without gaps. The JSON maps each name to {"dtype", "shape", "data_offsets": [begin, end)}

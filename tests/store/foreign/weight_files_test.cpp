@@ -1,4 +1,4 @@
-#include "store/checkpoint/weight_files.h"
+#include "store/foreign/weight_files.h"
 
 #include <fstream>
 
@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/files/json.h"
 #include "core/files/output_file.h"
-#include "store/checkpoint/safetensors.h"
+#include "store/foreign/safetensors.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
 

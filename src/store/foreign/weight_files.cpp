@@ -1,4 +1,4 @@
-#include "store/checkpoint/weight_files.h"
+#include "store/foreign/weight_files.h"
 
 #include <algorithm>
 #include <array>
@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/files/json.h"
-#include "store/checkpoint/safetensors.h"
-#include "store/checkpoint/torch_file.h"
+#include "store/foreign/safetensors.h"
+#include "store/foreign/torch_file.h"
 
 namespace olmo::store {
 namespace {

@@ -1,4 +1,4 @@
-#include "store/checkpoint/torch_file.h"
+#include "store/foreign/torch_file.h"
 
 #include <algorithm>
 #include <fstream>
@@ -6,7 +6,7 @@
 #include <ATen/ATen.h>
 
 #include "core/error.h"
-#include "store/checkpoint/safetensors.h"
+#include "store/foreign/safetensors.h"
 #include "support/catch.h"
 #include "support/flips.h"
 #include "support/temporary_directory.h"

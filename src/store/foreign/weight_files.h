@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "store/checkpoint/tensor_file.h"
+#include "store/foreign/tensor_file.h"
 
 namespace olmo::store {
 

@@ -1,4 +1,4 @@
-#include "store/checkpoint/pickle.h"
+#include "store/foreign/pickle.h"
 
 #include "core/error.h"
 #include "support/catch.h"
@@ -34,9 +34,10 @@ TEST_CASE("the whole numbers of a pickled dict are read by name, and nothing els
 }
 
 TEST_CASE("what a pickle would call stays a name with arguments", "[store]") {
-  const Pickle pickle("\x80\x02}(X\x01\0\0\0acos\nsystem\nX\x01\0\0\0x\x85R"
-                      "X\x01\0\0\0bccollections\nOrderedDict\n)RK\x03K\x04su."s,
-                      "x.pt");
+  const Pickle pickle(
+      "\x80\x02}(X\x01\0\0\0acos\nsystem\nX\x01\0\0\0x\x85R"
+      "X\x01\0\0\0bccollections\nOrderedDict\n)RK\x03K\x04su."s,
+      "x.pt");
   const PickleValue* call = pickle.root().find("a");
   REQUIRE(call != nullptr);
   CHECK(call->kind == PickleValue::Kind::kCall);

@@ -6,8 +6,8 @@
 
 #include "core/compute/named_tensors.h"
 #include "core/files/zip_directory.h"
-#include "store/checkpoint/pickle.h"
-#include "store/checkpoint/tensor_file.h"
+#include "store/foreign/pickle.h"
+#include "store/foreign/tensor_file.h"
 
 namespace olmo::store {
 
