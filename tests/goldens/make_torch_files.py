@@ -4,7 +4,7 @@ Needs: pip install torch==2.11.0 numpy==2.4.6 safetensors==0.8.0 ai2-olmo==0.6.0
 Run:   python3 tests/goldens/make_torch_files.py, after make_safetensors.py and make_hf.py
 
 store/torch/reference.pt has the tensors of store/reference.safetensors as a module's state_dict has them; views.pt those that share a
-storage, a Parameter, and dicts and lists in dicts. The others are to be refused.
+storage, a Parameter, and dicts and lists in dicts; attributes.pt those that have attributes. The others are to be refused.
 train/hf/torch/model.pt has the weights of olmo1_layout under FSDP's names, its *.bin those of olmo1 in two shards, in fp16 where
 that is exact.
 """
@@ -29,6 +29,9 @@ def make_store(folder):
                           "a.weight": {"parameter": torch.nn.Parameter(torch.ones(2))}},
                 "groups": [{"lr": 0.5, "params": [0]}, whole], "step": 7, "name": "x", "none": None, "tuple": (1, 2.5)},
                folder / "views.pt")
+    tensor, parameter = whole.clone(), torch.nn.Parameter(torch.ones(2))
+    tensor._has_been_cloned = parameter._is_sharded = True  # as FSDP marks them
+    torch.save({"tensor": tensor, "parameter": parameter}, folder / "attributes.pt")
     torch.save({"x": whole.reshape(3, 4).t()}, folder / "transposed.pt")
     torch.save({"x": torch.eye(2).to_sparse()}, folder / "sparse.pt")
     torch.save({"x": torch.zeros(2, dtype=torch.complex64)}, folder / "complex.pt")

@@ -22,7 +22,8 @@ constexpr std::uint64_t kEncrypted = 1;  // a flag
 
 class Directory {
  public:
-  explicit Directory(const MappedFile& file) : file_(file), bytes_(file.bytes()) {}
+  Directory(const MappedFile& file, const FilePart& part)
+      : file_(file), begin_(part.offset), bytes_(file.bytes().subspan(part.offset, part.bytes)) {}
 
   std::map<std::string, ZipRecord> read() {
     const std::uint64_t end = find_end();
@@ -106,6 +107,7 @@ class Directory {
     const auto crc32 = static_cast<std::uint32_t>(number(at + 16, 4));
     if (crc32 != 0) record.crc32 = crc32;
     if (!holds(record.offset, record.bytes)) fail(name, "lies outside of it");
+    record.offset += begin_;
     if (!records_.emplace(name, record).second) fail(name, "is there twice");
     return extra + extra_bytes + comment_bytes;
   }
@@ -119,14 +121,15 @@ class Directory {
   }
 
   const MappedFile& file_;
+  std::uint64_t begin_;  // of the zip file in the file
   std::span<const std::byte> bytes_;
   std::map<std::string, ZipRecord> records_;
 };
 
 }  // namespace
 
-std::map<std::string, ZipRecord> read_zip_directory(const MappedFile& file) {
-  return Directory(file).read();
+std::map<std::string, ZipRecord> read_zip_directory(const MappedFile& file, const FilePart& part) {
+  return Directory(file, part).read();
 }
 
 std::string read_zip_record(const MappedFile& file, const std::string& name,

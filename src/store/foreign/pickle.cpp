@@ -116,6 +116,14 @@ class PickleReader {
     return push({.kind = Kind::kCall, .items = {name, arguments}});
   }
 
+  /// Gives an object its state; a dict's is dropped.
+  bool build() {
+    const PickleValue* state = pop();
+    PickleValue* object = pop();
+    if (object->kind == Kind::kCall && object->items.size() == 2) object->items.push_back(state);
+    return push(object);
+  }
+
   /// Numbers, and what stands alone.
   bool reads_number(char code) {
     switch (code) {
@@ -237,8 +245,7 @@ class PickleReader {
       case 'Q':  // BINPERSID
         return push({.kind = Kind::kPersistent, .items = pop_many(1)});
       case 'b':  // BUILD
-        pop();
-        return true;
+        return build();
       default:
         return false;
     }
@@ -260,6 +267,27 @@ const PickleValue* PickleValue::find(std::string_view key) const {
     if (items[i - 2]->kind == Kind::kText && items[i - 2]->text == key) return items[i - 1];
   }
   return nullptr;
+}
+
+const PickleValue* PickleValue::attribute(std::string_view name) const {
+  if (kind != Kind::kCall || items.size() != 3) return nullptr;
+  const PickleValue* state = items[2];
+  // Of a class with __slots__: (its dict or None, the values of the slots).
+  if (state->kind == Kind::kList && state->items.size() == 2) state = state->items[1];
+  return state->find(name);
+}
+
+std::optional<std::vector<std::int64_t>> PickleValue::whole_numbers() const {
+  const PickleValue* list = this;
+  if (kind == Kind::kCall && items[0]->is_name("torch", "Size") && !items[1]->items.empty())
+    list = items[1]->items[0];
+  if (list->kind != Kind::kList) return std::nullopt;
+  std::vector<std::int64_t> numbers;
+  for (const PickleValue* item : list->items) {
+    if (item->kind != Kind::kInteger) return std::nullopt;
+    numbers.push_back(item->integer);
+  }
+  return numbers;
 }
 
 bool PickleValue::is_name(std::string_view module, std::string_view name) const {

@@ -38,6 +38,8 @@ const TensorDtype* find_tensor_dtype(std::string_view word) {
   return found == kDtypes.end() ? nullptr : found;
 }
 
+std::size_t TensorEntry::values() const { return bytes / find_tensor_dtype(dtype)->bytes; }
+
 const char* dtype_word(at::ScalarType type) {
   const auto found = std::ranges::find(kDtypes, type, &TensorDtype::type);
   if (found != kDtypes.end() && type != at::ScalarType::Undefined) return found->word;
@@ -59,8 +61,35 @@ std::size_t checked_tensor_bytes(const std::string& where, const TensorDtype& dt
   return std::ranges::count(shape, 0U) > 0 ? 0 : static_cast<std::size_t>(total);
 }
 
+std::optional<ShardPlace> shard_place(std::vector<std::int64_t> shape,
+                                      std::span<const std::int64_t> offsets,
+                                      std::span<const std::int64_t> sizes) {
+  if (offsets.size() != shape.size() || sizes.size() != shape.size()) return std::nullopt;
+  ShardPlace place;
+  bool has_rows = false;  // several, in a dimension before this one
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const bool is_within = shape[i] >= 0 && offsets[i] >= 0 && sizes[i] >= 0 &&
+                           offsets[i] <= shape[i] && sizes[i] <= shape[i] - offsets[i];
+    if (!is_within) return std::nullopt;
+    // Between rows that are not whole lie values of other shards.
+    if (has_rows && sizes[i] != shape[i]) return std::nullopt;
+    has_rows = has_rows || sizes[i] > 1;
+    if (__builtin_mul_overflow(place.begin, shape[i], &place.begin) ||
+        __builtin_add_overflow(place.begin, offsets[i], &place.begin))
+      return std::nullopt;
+  }
+  place.shape = std::move(shape);
+  return place;
+}
+
 void throw_damaged(const std::string& where, const std::string& what) {
   throw Error(ErrorKind::kDamaged, safe_line(where + ": " + what));
+}
+
+at::ScalarType readable_type(const std::string& where, const TensorEntry& entry) {
+  const at::ScalarType type = find_tensor_dtype(entry.dtype)->type;
+  if (type != at::ScalarType::Undefined) return type;
+  throw_damaged(where + ": tensor " + entry.name, "dtype " + entry.dtype + " cannot be read");
 }
 
 void TensorFile::set_entries(std::vector<TensorEntry> entries) {
@@ -68,7 +97,9 @@ void TensorFile::set_entries(std::vector<TensorEntry> entries) {
   std::ranges::sort(entries_, [](const TensorEntry& a, const TensorEntry& b) {
     return std::tie(a.offset, a.bytes, a.name) < std::tie(b.offset, b.bytes, b.name);
   });
+  index_.clear();
   for (std::size_t i = 0; i < entries_.size(); ++i) {
+    if (entries_[i].shard_of) continue;
     if (!index_.emplace(entries_[i].name, i).second)
       throw_damaged(file_.path().string(), "tensor " + entries_[i].name + " is there twice");
   }
@@ -82,19 +113,17 @@ const TensorEntry& TensorFile::entry(const std::string& name) const {
 
 at::Tensor TensorFile::tensor(const std::string& name) const {
   const TensorEntry& entry = this->entry(name);
-  const at::ScalarType type = find_tensor_dtype(entry.dtype)->type;
-  if (type == at::ScalarType::Undefined) {
-    throw_damaged(file_.path().string() + ": tensor " + name,
-                  "dtype " + entry.dtype + " cannot be read");
-  }
-  at::Tensor tensor = new_tensor(entry.shape, type);
-  const auto into = std::as_writable_bytes(mutable_host_bytes(tensor));
+  at::Tensor tensor = new_tensor(entry.shape, readable_type(map().path().string(), entry));
+  read(entry, std::as_writable_bytes(mutable_host_bytes(tensor)));
+  return tensor;
+}
+
+void TensorFile::read(const TensorEntry& entry, std::span<std::byte> into) const {
   copy_mapped(file_, entry.offset, into);
   file_.check_not_cut();
   TensorCheck check(*this, entry);
   check.update(into);
   check.finish();
-  return tensor;
 }
 
 void TensorCheck::update(std::span<const std::byte> bytes) {

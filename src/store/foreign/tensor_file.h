@@ -18,6 +18,12 @@
 
 namespace olmo::store {
 
+/// Where the values of a shard lie in its tensor.
+struct ShardPlace {
+  std::vector<std::int64_t> shape;  ///< of the whole tensor
+  std::int64_t begin = 0;           ///< the shard's first value, of all in a row
+};
+
 /// One tensor as its file describes it.
 struct TensorEntry {
   std::string name;
@@ -26,6 +32,10 @@ struct TensorEntry {
   std::size_t offset = 0;           ///< from the start of the file
   std::size_t bytes = 0;
   std::optional<std::uint32_t> crc32 = {};  ///< of its bytes, where the file has it
+  std::optional<ShardPlace> shard_of = {};  ///< none: it is a whole tensor
+
+  /// How many it has; its dtype is one of find_tensor_dtype().
+  [[nodiscard]] std::size_t values() const;
 };
 
 struct TensorDtype {
@@ -44,8 +54,17 @@ const char* dtype_word(at::ScalarType type);
 std::size_t checked_tensor_bytes(const std::string& where, const TensorDtype& dtype,
                                  std::span<const std::uint64_t> shape);
 
+/// The place of a shard of `sizes` at `offsets`, one of each for each dimension. Nothing where that
+/// is not within a tensor of `shape`, or its values do not lie one after the other there.
+std::optional<ShardPlace> shard_place(std::vector<std::int64_t> shape,
+                                      std::span<const std::int64_t> offsets,
+                                      std::span<const std::int64_t> sizes);
+
 /// Throws Error(kDamaged); names of tensors, which may hold anything, are made safe to show.
 [[noreturn]] void throw_damaged(const std::string& where, const std::string& what);
+
+/// Of this tensor of `where`. Throws Error(kDamaged) for a dtype that LibTorch does not have.
+at::ScalarType readable_type(const std::string& where, const TensorEntry& entry);
 
 /// The tensors of one file.
 class TensorFile {
@@ -60,14 +79,18 @@ class TensorFile {
   /// The map itself, for what it can be told of parts of it.
   [[nodiscard]] const MappedFile& map() const noexcept { return file_; }
 
-  /// A copy in the file's own dtype. Throws Error(kDamaged) if there is no such tensor, its dtype
-  /// has none in LibTorch, or its bytes do not have their checksum.
+  /// A copy of a whole tensor in the file's own dtype. Throws Error(kDamaged) if there is no such
+  /// tensor, its dtype has none in LibTorch, or its bytes do not have their checksum.
   [[nodiscard]] at::Tensor tensor(const std::string& name) const;
+
+  /// Copies the bytes of one of entries(). Throws Error(kDamaged) if they do not have their
+  /// checksum.
+  void read(const TensorEntry& entry, std::span<std::byte> into) const;
 
  protected:
   explicit TensorFile(const std::filesystem::path& path) : file_(path) {}
 
-  /// Throws Error(kDamaged) if two have one name.
+  /// Throws Error(kDamaged) if two whole tensors have one name.
   void set_entries(std::vector<TensorEntry> entries);
 
  private:
@@ -75,7 +98,7 @@ class TensorFile {
 
   MappedFile file_;
   std::vector<TensorEntry> entries_;
-  std::map<std::string, std::size_t> index_;
+  std::map<std::string, std::size_t> index_;  ///< of whole tensors
 };
 
 /// Compares what is read of a tensor, from its first byte to its last, with its checksum.

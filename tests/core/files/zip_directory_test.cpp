@@ -20,7 +20,7 @@ const fs::path kTorchFile = OLMO_TEST_DATA "/store/torch/reference.pt";
 std::map<std::string, std::string> records_of(const fs::path& path) {
   const MappedFile file(path);
   std::map<std::string, std::string> texts;
-  for (const auto& [name, record] : read_zip_directory(file))
+  for (const auto& [name, record] : read_zip_directory(file, {0, file.bytes().size()}))
     texts[name] = read_zip_record(file, name, record);
   return texts;
 }

@@ -52,6 +52,35 @@ TEST_CASE("what a pickle would call stays a name with arguments", "[store]") {
   CHECK(call->find("a") == nullptr);
 }
 
+TEST_CASE("an object's attributes are those of its state, with slots or without", "[store]") {
+  // m.A() with the state {"x": 1}; m.A() with the state (None, {"x": 2}); m.A().
+  const Pickle pickle(
+      "\x80\x02](cm\nA\nq\0)\x81}X\x01\0\0\0xK\x01sb"
+      "h\0)\x81N}X\x01\0\0\0xK\x02s\x86"
+      "bh\0)\x81"
+      "e."s,
+      "x.pt");
+  const auto& objects = pickle.root().items;
+  REQUIRE(objects.size() == 3);
+  CHECK(objects[0]->attribute("x")->integer == 1);
+  CHECK(objects[0]->attribute("y") == nullptr);
+  CHECK(objects[1]->attribute("x")->integer == 2);
+  CHECK(objects[2]->attribute("x") == nullptr);
+}
+
+TEST_CASE("whole numbers are read from a tuple, and from a torch.Size of one", "[store]") {
+  using Numbers = std::vector<std::int64_t>;
+  const auto numbers = [](const std::string& pickle) {
+    return Pickle("\x80\x02" + pickle + ".", "x.pt").root().whole_numbers();
+  };
+  CHECK(numbers("K\x03K\x04\x86") == Numbers{3, 4});
+  CHECK(numbers("ctorch\nSize\nK\x03K\x04\x86\x85R") == Numbers{3, 4});
+  CHECK(numbers(")") == Numbers{});
+  CHECK_FALSE(numbers("K\x03N\x86"));
+  CHECK_FALSE(numbers("K\x03"));
+  CHECK_FALSE(numbers("ctorch\nSize\n)R"));
+}
+
 TEST_CASE("of a key that a pickle sets twice the last value counts", "[store]") {
   const Pickle pickle("\x80\x02}(X\x01\0\0\0aK\x01X\x01\0\0\0aK\x02u."s, "x.pt");
   CHECK(pickle.root().find("a")->integer == 2);

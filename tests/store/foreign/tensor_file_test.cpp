@@ -68,4 +68,24 @@ TEST_CASE("the size of a tensor is its shape's, or refused", "[store]") {
   CHECK(find_tensor_dtype("F31") == nullptr);
 }
 
+TEST_CASE("a shard's place is told for rows that lie one after the other", "[store]") {
+  using Sizes = std::vector<std::int64_t>;
+  const auto begin = [](const Sizes& shape, const Sizes& offsets, const Sizes& sizes) {
+    const auto place = shard_place(shape, offsets, sizes);
+    return place ? place->begin : -1;
+  };
+  CHECK(begin({4, 3}, {1, 0}, {2, 3}) == 3);
+  CHECK(begin({4, 3}, {1, 1}, {1, 2}) == 4);  // of one row
+  CHECK(begin({2, 4, 3}, {1, 2, 0}, {1, 2, 3}) == 18);
+  CHECK(begin({7}, {2}, {5}) == 2);
+  CHECK(begin({}, {}, {}) == 0);
+  CHECK(begin({4, 3}, {4, 0}, {0, 3}) == 12);
+  CHECK(begin({4, 3}, {1, 0}, {2, 2}) == -1);  // between two rows lies another value
+  CHECK(begin({4, 3}, {3, 0}, {2, 3}) == -1);
+  CHECK(begin({4, 3}, {-1, 0}, {2, 3}) == -1);
+  CHECK(begin({4, 3}, {1}, {2, 3}) == -1);
+  constexpr std::int64_t kMost = INT64_MAX;
+  CHECK(begin({kMost, kMost, 0}, {kMost, kMost, 0}, {0, 0, 0}) == -1);
+}
+
 }  // namespace olmo::store
