@@ -34,15 +34,15 @@ Json to_json(const State& state) {
           {"tokens", state->state.tokens},
           {"epoch", state->position.epoch},
           {"instance", state->position.instance},
-          {"counters", state->is_counted ? train::kOlmoCounters : "reckoned"}};
+          {"counters", state->counters.empty() ? "reckoned" : state->counters}};
 }
 
 void print(const State& state) {
   if (!state) return;
   std::cout << "with the optimizer's state after step " << state->state.step
             << ": load_path takes it\ncounters"
-            << (state->is_counted ? std::string(" of ") + train::kOlmoCounters
-                                  : ", if every batch had the size that config.yaml says")
+            << (state->counters.empty() ? ", if every batch had the size that config.yaml says"
+                                        : " of " + state->counters)
             << ":\n  " << state->state.tokens << " tokens; the data go on with instance "
             << state->position.instance << " of epoch " << state->position.epoch << '\n';
 }
@@ -88,16 +88,17 @@ void add_checkpoint_import(const Command& checkpoint) {
   command
       .option(
           "FOLDER", options.source,
-          "Hugging Face (config.json, *.safetensors or *.bin; OLMo 1, 2 or 3) or OLMo (config.yaml, "
-          "model.safetensors or model.pt and, if they are there, optim.* and train.pt)")
+          "Hugging Face (config.json, *.safetensors or *.bin; OLMo 1, 2 or 3) or OLMo "
+          "(config.yaml, "
+          "model.safetensors or model.pt and, if they are there, optim.* and train.pt; or what its "
+          "trainer saved in shards)")
       .required();
   command.option("--to DIR", options.to, kToHelp).required();
   command.json(options.json);
   command.footer(
       "The new folder is a run directory with weights only (step0): eval, inspect, verify, diff "
-      "and load_weights take it. With OLMo's optim.safetensors or optim.pt it is a whole "
-      "checkpoint (step N), "
-      "which load_path takes, too. Nothing has to be imported to be evaluated.\n"
+      "and load_weights take it. With the state of OLMo's optimizer it is a whole checkpoint "
+      "(step N), which load_path takes, too. Nothing has to be imported to be evaluated.\n"
       "Example: olmo-harness checkpoint import OLMo-2-0425-1B --to runs/olmo2-1b");
   command.action([&options] {
     apply_policy(resolve_policy("portable", "auto", 0));

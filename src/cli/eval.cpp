@@ -308,9 +308,10 @@ int run_with_advice(const Options& options, dist::World& world) {
 }
 
 void add_what(const Command& eval, Options& options) {
-  eval.checkpoint(options.checkpoint, "CHECKPOINT",
-                  "A checkpoint or run folder of olmo-harness, or a folder with config.json and "
-                  "its weights (OLMo 1 to 3)");
+  eval.checkpoint(
+      options.checkpoint, "CHECKPOINT",
+      "A checkpoint or run folder of olmo-harness, or a folder with config.json (Hugging Face) "
+      "or config.yaml (OLMo) and the weights");
   eval.option("--suite NAME,…", options.suites,
               "Suites by name, or .json files (default: olmo, the eight tasks)")
       .separated_by_commas()

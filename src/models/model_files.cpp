@@ -200,7 +200,8 @@ ModelFiles find_model(const fs::path& path) {
     if (hf || olmo) {
       fail(path, std::string("holds ") + (hf ? kHfConfig : kOlmoConfig) +
                      ", but no weights: neither model.safetensors nor " +
-                     (hf ? "pytorch_model.bin, nor an index of their shards" : "model.pt"));
+                     (hf ? "pytorch_model.bin, nor an index of their shards"
+                         : "model.pt, nor the shards of OLMo's trainer"));
     }
     return describe_checkpoint(path);
   }

@@ -12,7 +12,8 @@
 #include "core/text/safe_text.h"
 #include "model/hf_names.h"
 #include "model/parameters.h"
-#include "store/foreign/pickle.h"
+#include "store/foreign/olmo_shards.h"
+#include "store/foreign/param_groups.h"
 #include "store/foreign/safetensors.h"
 #include "store/foreign/torch_file.h"
 
@@ -29,60 +30,50 @@ using Names = std::map<std::string, std::string>;
 
 constexpr char kGroups[] = "param_groups";
 
-/// Names of parameters by the numbers that they have in the optimizer's state under DDP.
-Names names_of_numbers(const store::PickleValue& param_groups) {
-  Names names;
-  for (const auto* group : param_groups.items) {
-    const auto *numbers = group->find("params"), *texts = group->find("param_names");
-    if (numbers == nullptr || texts == nullptr) continue;
-    for (std::size_t i = 0; i < std::min(numbers->items.size(), texts->items.size()); ++i) {
-      const auto& number = *numbers->items[i];
-      if (number.kind == store::PickleValue::Kind::kInteger)
-        names[std::to_string(number.integer)] = texts->items[i]->text;
-    }
-  }
-  return names;
-}
-
-/// A tensor's place in the nested dicts that OLMo saved.
-Path path_of(const std::string& entry, bool is_torch_file) {
-  if (!is_torch_file) return store::decode_olmo_path(entry);
+/// A tensor's place in the nested dicts that OLMo saved: behind a key of OLMo's safetensors, or
+/// `state/NAME/PART`.
+Path path_of(const std::string& name, bool is_key) {
+  if (is_key) return store::decode_olmo_path(name);
   Path path;
-  std::istringstream names(entry);
-  for (std::string name; std::getline(names, name, '/');) path.push_back(name);
+  std::istringstream names(name);
+  for (std::string part; std::getline(names, part, '/');) path.push_back(part);
   return path;
 }
 
-class StateFile {
+/// The state of each parameter.
+class States {
  public:
-  StateFile(store::TensorFile file, const Names& names, bool is_torch_file)
-      : file_(std::move(file)), where_(file_.map().path().string()) {
-    std::vector<std::string> parameters, parts, entries;
-    for (const auto& entry : file_.entries()) {
-      const auto path = path_of(entry.name, is_torch_file);
+  States(store::StoredTensors stored, std::string where, const Names& names, bool has_keys)
+      : stored_(std::move(stored)), where_(std::move(where)) {
+    std::vector<std::string> parameters, parts;
+    std::vector<const store::StoredTensor*> tensors;
+    for (const auto& tensor : stored_.tensors()) {
+      const auto path = path_of(tensor.name, has_keys);
       if (path.size() != 3 || path[0] != "state") continue;
       const auto named = names.find(path[1]);
       parameters.push_back(named == names.end() ? path[1] : named->second);
       parts.push_back(path[2]);
-      entries.push_back(entry.name);
+      tensors.push_back(&tensor);
     }
     parameters = model::plain_names(std::move(parameters));
-    for (std::size_t i = 0; i < entries.size(); ++i) keys_[{parts[i], parameters[i]}] = entries[i];
+    for (std::size_t i = 0; i < tensors.size(); ++i)
+      tensors_[{parts[i], parameters[i]}] = tensors[i];
   }
 
+  [[nodiscard]] bool is_empty() const { return tensors_.empty(); }
   [[nodiscard]] bool has(const std::string& part, const std::string& name) const {
-    return keys_.contains({part, name});
+    return tensors_.contains({part, name});
   }
 
   /// In fp32.
   [[nodiscard]] at::Tensor take(const std::string& part, const model::ParameterSpec& spec,
                                 const std::vector<std::int64_t>& shape) const {
-    const auto found = keys_.find({part, spec.name});
-    if (found == keys_.end())
+    const auto found = tensors_.find({part, spec.name});
+    if (found == tensors_.end())
       fail(part, spec.name,
            "is missing: expected the state of AdamW, by the parameters' names or with the "
            "`param_groups` that name them");
-    at::Tensor tensor = file_.tensor(found->second);
+    at::Tensor tensor = store::read_tensor(*found->second);
     if (tensor.scalar_type() != at::kFloat) fail(part, spec.name, "is not F32");
     if (tensor.sizes() != at::IntArrayRef(shape))
       fail(part, spec.name, "has another shape than the config asks for");
@@ -102,18 +93,26 @@ class StateFile {
   }
 
  private:
-  store::TensorFile file_;
+  store::StoredTensors stored_;
   std::string where_;
-  std::map<std::pair<std::string, std::string>, std::string> keys_;
+  std::map<std::pair<std::string, std::string>, const store::StoredTensor*> tensors_;
 };
 
-StateFile open_torch(const fs::path& path) {
-  store::TorchFile file(path);
-  const auto* groups = file.root().find(kGroups);
-  return {std::move(file), groups == nullptr ? Names() : names_of_numbers(*groups), true};
+store::StoredTensors stored_in(store::TensorFile file) {
+  const std::string where = file.map().path().string();
+  std::vector<store::TensorFile> files;
+  files.push_back(std::move(file));
+  return {std::move(files), where};
 }
 
-StateFile open_safetensors(const fs::path& path) {
+States open_torch(const fs::path& path) {
+  store::TorchFile file(path);
+  const auto* groups = file.root().find(kGroups);
+  const Names names = groups == nullptr ? Names() : store::names_of_numbers(*groups);
+  return {stored_in(std::move(file)), path.string(), names, /*has_keys=*/false};
+}
+
+States open_safetensors(const fs::path& path) {
   store::SafetensorsFile file(path);
   Names names;
   for (const auto& entry : file.entries()) {
@@ -121,36 +120,47 @@ StateFile open_safetensors(const fs::path& path) {
     const auto bytes = file.bytes(entry);
     std::string pickle(bytes.size(), '\0');
     copy_mapped(file.map(), entry.offset, std::as_writable_bytes(std::span(pickle)));
-    names = names_of_numbers(store::Pickle(std::move(pickle), path.string()).root());
+    names = store::names_of_numbers(store::Pickle(std::move(pickle), path.string()).root());
   }
-  return {std::move(file), names, false};
+  return {stored_in(std::move(file)), path.string(), names, /*has_keys=*/true};
+}
+
+/// Nothing: the folder holds no state of an optimizer.
+std::optional<States> open_states(const fs::path& folder) {
+  const fs::path safetensors = folder / "optim.safetensors", pickle = folder / "optim.pt";
+  if (is_there(safetensors)) return open_safetensors(safetensors);
+  if (is_there(pickle)) return open_torch(pickle);
+  const auto format = store::shard_format_of(folder);
+  if (!format) return std::nullopt;
+  States states(store::open_optimizer_shards(folder, *format), folder.string(), {},
+                /*has_keys=*/false);
+  if (states.is_empty()) return std::nullopt;
+  return states;
 }
 
 }  // namespace
 
 std::optional<OlmoOptimizer> read_olmo_optimizer(const fs::path& folder,
                                                  const model::ModelConfig& config) {
-  const fs::path safetensors = folder / "optim.safetensors", pickle = folder / "optim.pt";
-  const bool is_safetensors = is_there(safetensors);
-  if (!is_safetensors && !is_there(pickle)) return std::nullopt;
-  const StateFile file = is_safetensors ? open_safetensors(safetensors) : open_torch(pickle);
+  const auto states = open_states(folder);
+  if (!states) return std::nullopt;
   OlmoOptimizer state;
   const auto specs = model::parameter_specs(config);
   for (const auto& spec : specs) {
-    const std::int64_t step = file.take_step(spec);
+    const std::int64_t step = states->take_step(spec);
     if (&spec == &specs.front()) state.step = step;
     if (step != state.step)
-      file.fail("step", spec.name,
-                "is " + std::to_string(step) + ", and of the first parameter " +
-                    std::to_string(state.step));
+      states->fail("step", spec.name,
+                   "is " + std::to_string(step) + ", and of the first parameter " +
+                       std::to_string(state.step));
     at::Tensor updates = new_tensor({}, at::kLong);
     mutable_host_span<std::int64_t>(updates).front() = step;
     state.tensors.push_back({"step/" + spec.name, updates});
     for (const std::string part : {"exp_avg", "exp_avg_sq"})
-      state.tensors.push_back({part + "/" + spec.name, file.take(part, spec, spec.shape)});
+      state.tensors.push_back({part + "/" + spec.name, states->take(part, spec, spec.shape)});
     const std::string average = "grad_norm_exp_avg";  // under max_grad_norm_ratio
-    if (file.has(average, spec.name))
-      state.tensors.push_back({average + "/" + spec.name, file.take(average, spec, {})});
+    if (states->has(average, spec.name))
+      state.tensors.push_back({average + "/" + spec.name, states->take(average, spec, {})});
   }
   return state;
 }

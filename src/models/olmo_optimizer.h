@@ -17,11 +17,11 @@ struct OlmoOptimizer {
 
 /// Reads FOLDER/optim.safetensors, else FOLDER/optim.pt, as OLMo's FullCheckpointer writes them:
 /// AdamW's moments of a model of `config`, by the parameters' names (FSDP), or by the numbers that
-/// `param_groups` gives them (DDP). Nothing if neither is there. Settings beside the state are not
-/// read.
+/// `param_groups` gives them (DDP); else those that OLMo wrote in shards (open_optimizer_shards).
+/// Nothing if none is there. Settings beside the state are not read.
 ///
-/// Throws as SafetensorsFile and TorchFile; Error(kInput) naming a tensor that is missing or of
-/// another shape or dtype, or numbers of updates that differ.
+/// Throws as SafetensorsFile, TorchFile and open_optimizer_shards; Error(kInput) naming a tensor
+/// that is missing or of another shape or dtype, or numbers of updates that differ.
 std::optional<OlmoOptimizer> read_olmo_optimizer(const std::filesystem::path& folder,
                                                  const model::ModelConfig& config);
 

@@ -20,24 +20,21 @@ namespace olmo::models {
 namespace {
 
 namespace fs = std::filesystem;
-using store::TensorEntry;
-using store::TensorFile;
+using store::StoredTensor;
 
 constexpr std::size_t kBlock = std::size_t{1}
                                << 18;  // values that are widened and hashed at a time
 
-/// A tensor in one of the files.
-struct Source {
-  const TensorFile* file = nullptr;
-  const TensorEntry* entry = nullptr;
-};
-
-/// One of the model's tensors and those whose rows make it.
+/// One of the model's tensors and what its values lie in, one part behind the other.
 struct Assembly {
   std::string name;
   std::vector<std::int64_t> shape;
-  std::vector<Source> parts;
+  std::vector<StoredTensor::Part> parts;
   at::ScalarType dtype = at::kFloat;
+
+  void append(const StoredTensor& tensor) {
+    parts.insert(parts.end(), tensor.parts.begin(), tensor.parts.end());
+  }
 
   [[nodiscard]] std::size_t bytes() const {
     std::size_t sum = 0;
@@ -52,40 +49,34 @@ constexpr std::string_view kOldBuffer = ".rotary_emb.inv_freq";
 /// The tensors of all files, by name; what has been taken is gone.
 class Sources {
  public:
-  Sources(const std::filesystem::path& path, const std::vector<TensorFile>& files)
+  Sources(const std::filesystem::path& path, const std::vector<StoredTensor>& tensors)
       : where_(path.string()) {
-    std::vector<Source> sources;
     std::vector<std::string> names;
-    for (const auto& file : files) {
-      for (const auto& entry : file.entries()) {
-        sources.push_back({&file, &entry});
-        names.push_back(store::decode_olmo_key(entry.name));
-      }
-    }
+    for (const auto& tensor : tensors) names.push_back(store::decode_olmo_key(tensor.name));
     names = model::plain_names(std::move(names));
-    for (std::size_t i = 0; i < sources.size(); ++i) {
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
       const auto& name = names[i];
       if (name.ends_with(kOldBuffer)) continue;
       hf_names_ = hf_names_ || model::is_hf_name(name);
-      if (!by_name_.emplace(name, sources[i]).second) fail(name, "is there twice");
+      if (!by_name_.emplace(name, &tensors[i]).second) fail(name, "is there twice");
     }
   }
 
   [[nodiscard]] bool has_hf_names() const { return hf_names_; }
 
-  Source take(const std::string& name, const std::vector<std::int64_t>& shape) {
+  const StoredTensor& take(const std::string& name, const std::vector<std::int64_t>& shape) {
     const auto found = by_name_.find(name);
     if (found == by_name_.end()) fail(name, "is missing");
-    const Source source = found->second;
+    const StoredTensor& tensor = *found->second;
     by_name_.erase(found);
-    if (source.entry->shape != shape) {
-      fail(name, "has shape " + shape_text(source.entry->shape) + ", the config asks for " +
-                     shape_text(shape));
+    if (tensor.shape != shape) {
+      fail(name,
+           "has shape " + shape_text(tensor.shape) + ", the config asks for " + shape_text(shape));
     }
-    const auto& dtype = source.entry->dtype;
+    const auto& dtype = tensor.dtype;
     if (dtype != "F32" && dtype != "BF16" && dtype != "F16" && dtype != "F64")
       fail(name, "is " + dtype + ", expected F32, BF16, F16 or F64");
-    return source;
+    return tensor;
   }
   [[nodiscard]] bool contains(const std::string& name) const { return by_name_.contains(name); }
   void expect_none_left() const {
@@ -97,7 +88,7 @@ class Sources {
 
  private:
   std::string where_;
-  std::map<std::string, Source> by_name_;
+  std::map<std::string, const StoredTensor*> by_name_;
   bool hf_names_ = false;
 };
 
@@ -109,18 +100,18 @@ std::vector<Assembly> plan(Sources& sources, const model::ModelConfig& config, b
   for (const auto& spec : model::parameter_specs(config)) {
     Assembly assembly{.name = spec.name, .shape = spec.shape, .parts = {}};
     if (map.empty()) {
-      assembly.parts.push_back(sources.take(spec.name, spec.shape));
+      assembly.append(sources.take(spec.name, spec.shape));
     } else {
       const auto& mapping = map[assemblies.size()];
       OLMO_CHECK(mapping.olmo == spec.name);
       auto shape = spec.shape;
       for (const auto& part : mapping.parts) {
         shape.front() = part.rows;
-        assembly.parts.push_back(sources.take(part.name, shape));
+        assembly.append(sources.take(part.name, shape));
       }
     }
     const bool all_bf16 = std::ranges::all_of(
-        assembly.parts, [](const Source& part) { return part.entry->dtype == "BF16"; });
+        assembly.parts, [](const auto& part) { return part.entry->dtype == "BF16"; });
     if (keep_bf16 && all_bf16 && spec.shape.size() == 2) assembly.dtype = at::kBFloat16;
     assemblies.push_back(std::move(assembly));
   }
@@ -163,7 +154,7 @@ Digest read(const Assembly& assembly, const WeightSlice& slice, const at::Tensor
   std::int64_t part_begin = 0;
   for (const auto& [file, entry] : assembly.parts) {
     const auto width = width_of(entry->dtype);
-    const auto values = static_cast<std::int64_t>(entry->bytes / width);
+    const auto values = static_cast<std::int64_t>(entry->values());
     const auto begin = std::clamp<std::int64_t>(slice.begin - part_begin, 0, values);
     const auto end = std::clamp<std::int64_t>(slice.begin + slice.size - part_begin, 0, values);
     part_begin += values;
@@ -213,15 +204,15 @@ struct HowToRead {
 
 Read read_all(const fs::path& path, const model::ModelConfig& config, const HowToRead& how) {
   const auto& slices = how.slices;
-  const auto files = store::open_weights(path);
-  Sources sources(path, files);
+  const store::StoredTensors stored = store::open_weights(path);
+  Sources sources(path, stored.tensors());
   std::vector<Assembly> assemblies = plan(sources, config, how.keep_bf16);
   const std::size_t parameters = assemblies.size();
   OLMO_CHECK(slices.empty() || slices.size() == parameters);
   if (config.weight_tying && sources.contains(kTiedHead)) {
     const auto& shape = assemblies.front().shape;
     assemblies.push_back(
-        {.name = kTiedHead, .shape = shape, .parts = {sources.take(kTiedHead, shape)}});
+        {.name = kTiedHead, .shape = shape, .parts = sources.take(kTiedHead, shape).parts});
   }
   sources.expect_none_left();
   const bool has_tied_head = assemblies.size() > parameters;  // it is to equal parameter 0

@@ -1,5 +1,7 @@
 #include "train/olmo_checkpoint.h"
 
+#include <algorithm>
+#include <array>
 #include <initializer_list>
 #include <map>
 
@@ -46,28 +48,34 @@ OlmoState counters_of(const std::map<std::string, std::int64_t>& numbers, std::i
   const auto batches = counter({"global_data_step", "global_step"}, steps);
   const auto instances = multiplied(batches, config.global_train_batch_size, file);
   OlmoState saved;
-  saved.is_counted = !numbers.empty();
   saved.state.step = counter({"global_step"}, steps);
   saved.state.tokens =
       counter({"global_train_tokens_seen"}, multiplied(batches, config.tokens_per_step(), file));
   saved.position = {
       .step = static_cast<std::uint64_t>(saved.state.step),
       .epoch = static_cast<std::uint64_t>(
-          counter({"epoch"}, saved.is_counted ? 0 : config.epoch.value_or(0))),
+          counter({"epoch"}, numbers.empty() ? config.epoch.value_or(0) : 0)),
       .instance = static_cast<std::uint64_t>(counter(
           {"global_train_examples_seen_this_epoch", "global_train_examples_seen"}, instances))};
   return saved;
 }
 
+/// In an unsharded checkpoint, in one of shards, and in one of ShardedTensors.
+constexpr std::array<const char*, 3> kCounters = {"train.pt", "train/rank0.pt", "rank0.pt"};
+
 OlmoState read_counters(const fs::path& folder, std::int64_t steps,
                         const config::TrainConfig& config) {
-  const fs::path file = folder / kOlmoCounters;
-  if (!is_there(file)) return counters_of({}, steps, config, folder / models::kOlmoConfig);
+  const auto* name = std::ranges::find_if(
+      kCounters, [&](const char* counters) { return is_there(folder / counters); });
+  if (name == kCounters.end()) return counters_of({}, steps, config, folder / models::kOlmoConfig);
+  const fs::path file = folder / *name;
   const auto numbers = store::TorchFile(file).root().integers();
   if (!numbers.contains("global_step"))
     throw Error(ErrorKind::kInput,
                 file.string() + ": holds no `global_step`, as OLMo's trainer writes it");
-  return counters_of(numbers, steps, config, file);
+  OlmoState saved = counters_of(numbers, steps, config, file);
+  saved.counters = *name;
+  return saved;
 }
 
 /// A digest of everything that a training takes over.

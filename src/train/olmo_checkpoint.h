@@ -8,23 +8,21 @@
 
 namespace olmo::train {
 
-/// OLMo's file of the trainer's counters, in the folder of an unsharded checkpoint.
-inline constexpr const char* kOlmoCounters = "train.pt";
-
 /// What a training takes over of OLMo's checkpoint beside its tensors.
 struct OlmoState : SavedState {
-  bool is_counted = false;  ///< by OLMo's trainer; else reckoned
+  std::string counters;  ///< the file of OLMo's trainer that counted; empty: reckoned
 };
 
 /// Makes the contents of a checkpoint, which hold the weights of OLMo's own one at `source`, those
 /// of a whole one: with the optimizer's state beside them (models/olmo_optimizer.h), and the
-/// counters of train.pt. Where that is not, they follow from the number of updates and from the
-/// config.yaml there, as if every batch had had the size that it says. The chain of a run that goes
-/// on from it begins with a digest of all its tensors.
+/// trainer's counters: of train.pt, or of the file of rank 0 where OLMo wrote shards. Where none
+/// is, they follow from the number of updates and from the config.yaml there, as if every batch had
+/// had the size that it says. The chain of a run that goes on from it begins with a digest of all
+/// its tensors.
 ///
 /// Returns the state; nothing, and leaves the contents as they are, where no optimizer's state is.
 /// Throws Error(kInput) for a config that OLMo's trainer could not have had, or of another
-/// optimizer than AdamW, for a train.pt without its counters, and as read_olmo_optimizer.
+/// optimizer than AdamW, for a file without its counters, and as read_olmo_optimizer.
 std::optional<OlmoState> add_olmo_state(const models::ModelFiles& source,
                                         store::CheckpointContents& contents);
 

@@ -58,8 +58,9 @@ std::optional<DataPosition> read_begin(const Json& data, const std::string& wher
 
 /// The files from which weights of other software are read.
 std::vector<InputFile> files_of(const std::filesystem::path& weights) {
+  const store::StoredTensors stored = store::open_weights(weights);
   std::vector<InputFile> files;
-  for (const auto& file : store::open_weights(weights))
+  for (const auto& file : stored.files())
     files.push_back({"weights", file.map().path()});
   return files;
 }

@@ -40,7 +40,7 @@ TEST_CASE("a training goes on from OLMo's own checkpoint as OLMo does", "[train]
   CHECK(saved->state.step == 8);
   CHECK(saved->state.tokens == 8 * 8 * 32);
   CHECK(saved->position == DataPosition{8, 1, 16});
-  CHECK(saved->is_counted);
+  CHECK(saved->counters == "train.pt");
   write_reference_tokens(folder / "tokens.npy");
   const auto loaded = config::load_config(
       kGolden / "config.yaml", {"data.paths=[" + (folder / "tokens.npy").string() + "]",
@@ -62,6 +62,25 @@ TEST_CASE("a training goes on from OLMo's own checkpoint as OLMo does", "[train]
   }
 }
 
+TEST_CASE("what OLMo saved in shards becomes what it saved whole", "[train]") {
+  const auto [name, counters] = GENERATE(table<const char*, const char*>({
+      {"torch_new", "train/rank0.pt"},
+      {"torch_legacy", "rank0.pt"},
+      {"local", ""},
+      {"olmo_core", ""},
+  }));
+  INFO(name);
+  const test::TemporaryDirectory folder;
+  fs::copy(kGolden / ".." / "olmo_shards" / name, folder / "from", fs::copy_options::recursive);
+  fs::copy(kGolden / "config.yaml", folder / "from");
+  const auto saved = import_to(folder / "shards", folder / "from"),
+             whole = import_to(folder / "whole");
+  REQUIRE(saved);
+  CHECK(saved->counters == counters);
+  CHECK(saved->state.chain == whole->state.chain);  // over all tensors
+  if (!saved->counters.empty()) CHECK(saved->position == whole->position);
+}
+
 TEST_CASE("without train.pt the counters are reckoned from the number of updates", "[train]") {
   const test::TemporaryDirectory folder;
   fs::copy(kGolden, folder / "from");
@@ -70,7 +89,7 @@ TEST_CASE("without train.pt the counters are reckoned from the number of updates
   REQUIRE(saved);
   CHECK(saved->state.tokens == 8 * 8 * 32);
   CHECK(saved->position == DataPosition{8, 0, 64});
-  CHECK_FALSE(saved->is_counted);
+  CHECK(saved->counters.empty());
 }
 
 TEST_CASE("the counters of older trainers of OLMo have their names", "[train]") {

@@ -78,16 +78,13 @@ std::string dtype_word(const std::string& word) {
 }
 
 TensorSource foreign_source(const std::filesystem::path& path) {
-  const auto files = std::make_shared<const std::vector<TensorFile>>(open_weights(path));
+  const auto stored = std::make_shared<const StoredTensors>(open_weights(path));
   TensorSource source;
-  for (const TensorFile& file : *files) {
-    for (const TensorEntry& entry : file.entries()) {
-      source.entries.push_back(
-          {.name = "model/" + decode_olmo_key(entry.name),
-           .dtype = dtype_word(entry.dtype),
-           .shape = entry.shape,
-           .load = [files, &file, &entry] { return file.tensor(entry.name); }});
-    }
+  for (const StoredTensor& tensor : stored->tensors()) {
+    source.entries.push_back({.name = "model/" + decode_olmo_key(tensor.name),
+                              .dtype = dtype_word(tensor.dtype),
+                              .shape = tensor.shape,
+                              .load = [stored, &tensor] { return read_tensor(tensor); }});
   }
   return source;
 }

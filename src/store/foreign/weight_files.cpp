@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/files/json.h"
+#include "store/foreign/olmo_shards.h"
 #include "store/foreign/safetensors.h"
 #include "store/foreign/torch_file.h"
 
@@ -89,17 +90,25 @@ std::vector<TensorFile> open_shards(const fs::path& index_path) {
 }  // namespace
 
 bool holds_weights(const fs::path& path) {
-  if (fs::is_directory(path)) return file_in(path).has_value();
+  if (fs::is_directory(path)) return file_in(path) || shard_format_of(path);
   return path.extension() == ".safetensors" || is_torch_file(path);
 }
 
-std::vector<TensorFile> open_weights(const fs::path& path) {
+StoredTensors open_weights(const fs::path& path) {
   fs::path file = path;
-  if (fs::is_directory(path)) file = file_in(path).value_or(path / kNames.front());
-  if (file.extension() == ".json") return open_shards(file);
+  if (fs::is_directory(path)) {
+    const auto of_whole = file_in(path);
+    const auto format = of_whole ? std::nullopt : shard_format_of(path);
+    if (format) return open_model_shards(path, *format);
+    file = of_whole.value_or(path / kNames.front());
+  }
   std::vector<TensorFile> files;
-  files.push_back(open_file(file));
-  return files;
+  if (file.extension() == ".json") {
+    files = open_shards(file);
+  } else {
+    files.push_back(open_file(file));
+  }
+  return {std::move(files), path.string()};
 }
 
 }  // namespace olmo::store

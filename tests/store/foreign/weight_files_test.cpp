@@ -32,10 +32,11 @@ TEST_CASE("a sharded folder is read through its index", "[store]") {
                           Json({{"weight_map", map}}).dump());
   };
   index({{"a", "model-1.safetensors"}, {"b", "model-2.safetensors"}, {"c", "model-2.safetensors"}});
-  const auto shards = open_weights(folder.path());
-  REQUIRE(shards.size() == 2);
-  CHECK(shards[0].entries()[0].name == "a");
-  CHECK(shards[1].entries()[1].name == "c");
+  const auto stored = open_weights(folder.path());
+  REQUIRE(stored.files().size() == 2);
+  CHECK(stored.files()[0].entries()[0].name == "a");
+  CHECK(stored.files()[1].entries()[1].name == "c");
+  CHECK(stored.tensors().size() == 3);
   SECTION("an index that forgets a tensor is refused") {
     index({{"a", "model-1.safetensors"}, {"b", "model-2.safetensors"}});
     CHECK_THROWS_WITH(open_weights(folder.path()), Contains("tensor c is in model-2"));
@@ -62,16 +63,23 @@ TEST_CASE("a sharded folder is read through its index", "[store]") {
 }
 
 TEST_CASE("shards of torch.save are read through their index", "[store]") {
-  const auto shards = open_weights(kTorch / "pytorch_model.bin.index.json");
-  REQUIRE(shards.size() == 2);
-  CHECK(shards[0].map().path().filename() == "pytorch_model-00001-of-00002.bin");
-  CHECK(shards[0].entries().size() == 3);
+  const auto stored = open_weights(kTorch / "pytorch_model.bin.index.json");
+  REQUIRE(stored.files().size() == 2);
+  CHECK(stored.files()[0].map().path().filename() == "pytorch_model-00001-of-00002.bin");
+  CHECK(stored.files()[0].entries().size() == 3);
 }
 
-TEST_CASE("of a folder's weights safetensors are read, else torch's", "[store]") {
+TEST_CASE("of a folder's weights safetensors are read, else torch's, else OLMo's shards",
+          "[store]") {
   const Folder folder;
   CHECK_FALSE(holds_weights(folder.path()));
-  const auto opened = [&] { return open_weights(folder.path()).front().map().path().filename(); };
+  const auto opened = [&] {
+    const auto stored = open_weights(folder.path());
+    return stored.files().front().map().path().filename();
+  };
+  fs::copy(OLMO_TEST_DATA "/train/olmo_shards/torch_legacy", folder.path());
+  CHECK(holds_weights(folder.path()));
+  CHECK(opened() == "rank0.pt");
   for (const char* name : {"pytorch_model.bin", "model.pt"}) {
     fs::copy_file(kTorch / "model.pt", folder / name);
     CHECK(holds_weights(folder.path()));

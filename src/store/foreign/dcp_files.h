@@ -1,0 +1,23 @@
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "store/foreign/tensor_file.h"
+
+namespace olmo::store {
+
+/// What tells of the files of a torch.distributed.checkpoint.
+inline constexpr const char* kDcpMetadata = ".metadata";
+
+/// The tensors of a folder that torch.distributed.checkpoint (DCP) wrote: FOLDER/.metadata, the
+/// pickle of a Metadata (torch/distributed/checkpoint/metadata.py), and files of the ranks in
+/// which each shard lies as torch.save writes it, at the place that .metadata tells. Names are
+/// those of the flat state_dict. What is no tensor is passed over.
+///
+/// Throws Error(kInput) if a file cannot be opened, or a shard is compressed or is not some of its
+/// tensor's rows; Error(kDamaged) naming the file, and the tensor, if .metadata is none or names
+/// places that are not there; and as TorchArchive.
+std::vector<TensorFile> open_dcp(const std::filesystem::path& folder);
+
+}  // namespace olmo::store
