@@ -8,79 +8,14 @@
 #include "core/error.h"
 #include "core/files/json.h"
 #include "model/hf_names.h"
+#include "models/config_keys.h"
 
 namespace olmo::models {
 namespace {
 
-constexpr std::int64_t kLargest = std::int64_t{1} << 40;  // of any integer in a config
-
-/// Typed access to the keys of an object; a key that is absent or null has no value.
-class HfConfigReader {
- public:
-  HfConfigReader(const Json& json, std::string where) : json_(json), where_(std::move(where)) {
-    if (!json_.is_object()) throw Error(ErrorKind::kInput, where_ + ": is not a JSON object");
-  }
-
-  [[noreturn]] void fail(const std::string& key, const std::string& what) const {
-    throw Error(ErrorKind::kInput, where_ + ": `" + key + "` " + what);
-  }
-  [[nodiscard]] const Json* find(const std::string& key) const {
-    const auto found = json_.find(key);
-    return found == json_.end() || found->is_null() ? nullptr : &*found;
-  }
-  [[nodiscard]] bool contains(const std::string& key) const { return json_.contains(key); }
-  [[nodiscard]] std::optional<std::int64_t> integer(const std::string& key) const {
-    const Json* value = find(key);
-    if (value != nullptr && value->is_number_integer() && !is_in_range(*value))
-      fail(key, "must lie in -" + std::to_string(kLargest) + ".." + std::to_string(kLargest) +
-                    ", got " + shown(*value));
-    return read<std::int64_t>(key, &Json::is_number_integer, "an integer");
-  }
-  [[nodiscard]] std::optional<double> number(const std::string& key) const {
-    return read<double>(key, &Json::is_number, "a number");
-  }
-  [[nodiscard]] bool boolean(const std::string& key, bool fallback) const {
-    return read<bool>(key, &Json::is_boolean, "true or false").value_or(fallback);
-  }
-  [[nodiscard]] std::string text(const std::string& key, const std::string& fallback) const {
-    return read<std::string>(key, &Json::is_string, "text").value_or(fallback);
-  }
-  /// Refuses every value but `expected` and null.
-  void only(const std::string& key, const Json& expected) const {
-    const Json* value = find(key);
-    if (value != nullptr && *value != expected) {
-      fail(key, "is " + shown(*value) + ", which is not supported: expected " +
-                    (expected.is_null() ? "" : expected.dump() + " or ") + "null");
-    }
-  }
-
- private:
-  /// The library compares numbers from 2^63 on as negative ones.
-  static bool is_in_range(const Json& integer) {
-    if (integer.is_number_unsigned()) return integer.get<std::uint64_t>() <= kLargest;
-    const auto value = integer.get<std::int64_t>();
-    return value >= -kLargest && value <= kLargest;
-  }
-  template <class T>
-  [[nodiscard]] std::optional<T> read(const std::string& key, bool (Json::*is)() const noexcept,
-                                      const char* expected) const {
-    const Json* value = find(key);
-    if (value == nullptr) return std::nullopt;
-    if (!(value->*is)()) fail(key, std::string("expects ") + expected + ", got " + shown(*value));
-    return value->get<T>();
-  }
-  static std::string shown(const Json& value) {
-    const auto text = json_text(value);
-    return text.size() > 60 ? text.substr(0, 57) + "..." : text;
-  }
-
-  const Json& json_;
-  std::string where_;
-};
-
 constexpr char kSliding[] = "sliding_attention", kFull[] = "full_attention";
 
-ops::RopeScaling read_yarn(const HfConfigReader& rope) {
+ops::RopeScaling read_yarn(const ConfigKeys& rope) {
   ops::RopeScaling scaling;
   const auto factor = rope.number("factor");
   const auto original = rope.integer("original_max_position_embeddings");
@@ -102,7 +37,7 @@ bool is_any(const std::string& name, std::initializer_list<const char*> names) {
 /// `scaling` receives YaRN's; null: there may be none.
 std::optional<double> read_rope(const Json& json, const std::string& where,
                                 std::optional<ops::RopeScaling>* scaling = nullptr) {
-  const HfConfigReader rope(json, where);
+  const ConfigKeys rope(json, where);
   const bool may_scale = scaling != nullptr;
   const bool is_yarn = may_scale && rope.text("rope_type", rope.text("type", "default")) == "yarn";
   if (is_yarn) {
@@ -127,14 +62,14 @@ std::optional<double> read_rope(const Json& json, const std::string& where,
 
 /// OLMo 3 has rotations of its own for each kind of layers: transformers 5 writes them by its name,
 /// 4 those of full attention as rope_scaling.
-void read_olmo3_rope(const HfConfigReader& reader, const std::string& where,
+void read_olmo3_rope(const ConfigKeys& reader, const std::string& where,
                      model::ModelConfig& model) {
   model.rope_theta = reader.number("rope_theta").value_or(500000.0);
   std::optional<double> full, sliding;
   if (const Json* json = reader.find("rope_scaling"))
     full = read_rope(*json, where + ": `rope_scaling`", &model.rope_scaling);
   if (const Json* json = reader.find("rope_parameters")) {
-    const HfConfigReader kinds(*json, where + ": `rope_parameters`");
+    const ConfigKeys kinds(*json, where + ": `rope_parameters`");
     for (const auto& [name, value] : json->items()) {
       const std::string place = where + ": `rope_parameters`: `" + name + "`";
       if (name == kFull) {
@@ -152,7 +87,7 @@ void read_olmo3_rope(const HfConfigReader& reader, const std::string& where,
 }
 
 /// `layer_types`, which are to be those that one number says: every so many layers full attention.
-std::int64_t read_full_attention_every(const HfConfigReader& reader, std::int64_t layers) {
+std::int64_t read_full_attention_every(const ConfigKeys& reader, std::int64_t layers) {
   constexpr std::int64_t kUsual = 4;
   const Json* types = reader.find("layer_types");
   if (types == nullptr) return kUsual;
@@ -170,7 +105,7 @@ std::int64_t read_full_attention_every(const HfConfigReader& reader, std::int64_
   return every;
 }
 
-void read_olmo3(const HfConfigReader& reader, const std::string& where, model::ModelConfig& model) {
+void read_olmo3(const ConfigKeys& reader, const std::string& where, model::ModelConfig& model) {
   read_olmo3_rope(reader, where, model);
   // Null is no window: one that no sequence leaves.
   model.sliding_window = reader.contains("sliding_window")
@@ -181,7 +116,7 @@ void read_olmo3(const HfConfigReader& reader, const std::string& where, model::M
 }
 
 /// transformers 5 writes rope_parameters, 4 rope_theta and rope_scaling.
-double read_rope_theta(const HfConfigReader& reader, const std::string& where) {
+double read_rope_theta(const ConfigKeys& reader, const std::string& where) {
   double theta = reader.number("rope_theta").value_or(10000.0);
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const Json* json = reader.find(key);
@@ -193,7 +128,7 @@ double read_rope_theta(const HfConfigReader& reader, const std::string& where) {
 
 /// The id of a token; none if it has no embedding, as with the defaults of a class on a model with
 /// a small vocabulary.
-std::optional<std::int64_t> read_id(const HfConfigReader& reader, const std::string& key,
+std::optional<std::int64_t> read_id(const ConfigKeys& reader, const std::string& key,
                                     std::int64_t rows) {
   const auto id = reader.integer(key);
   return id && *id >= 0 && *id < rows ? id : std::nullopt;
@@ -229,7 +164,7 @@ void add_olmo3(const model::ModelConfig& config, Json& json) {
   json["sliding_window"] = config.sliding_window.value_or(config.max_sequence_length);
 }
 
-void refuse_unsupported(const HfConfigReader& reader, bool is_olmo1) {
+void refuse_unsupported(const ConfigKeys& reader, bool is_olmo1) {
   reader.only("hidden_act", "silu");
   reader.only("attention_bias", false);
   reader.only("mlp_bias", false);
@@ -241,7 +176,7 @@ void refuse_unsupported(const HfConfigReader& reader, bool is_olmo1) {
 
 SpecialTokenIds read_special_token_ids(const Json& json, const std::string& where,
                                        std::int64_t rows) {
-  const HfConfigReader reader(json, where);
+  const ConfigKeys reader(json, where);
   return {.eos = read_id(reader, "eos_token_id", rows),
           .bos = read_id(reader, "bos_token_id", rows),
           .pad = read_id(reader, "pad_token_id", rows)};
@@ -254,7 +189,7 @@ Json to_json(const SpecialTokenIds& ids) {
 }
 
 HfConfig parse_hf_config(const Json& json, const std::string& where) {
-  const HfConfigReader reader(json, where);
+  const ConfigKeys reader(json, where);
   const std::string type = reader.text("model_type", "");
   if (type != "olmo" && type != "olmo2" && type != "olmo3") {
     reader.fail(
