@@ -88,10 +88,9 @@ void add_checkpoint_import(const Command& checkpoint) {
   command
       .option(
           "FOLDER", options.source,
-          "Hugging Face (config.json, *.safetensors or *.bin; OLMo 1, 2 or 3) or OLMo "
-          "(config.yaml, "
+          "Hugging Face (config.json, *.safetensors or *.bin; OLMo 1, 2 or 3), OLMo (config.yaml, "
           "model.safetensors or model.pt and, if they are there, optim.* and train.pt; or what its "
-          "trainer saved in shards)")
+          "trainer saved in shards) or OLMo-core (config.json, model_and_optim)")
       .required();
   command.option("--to DIR", options.to, kToHelp).required();
   command.json(options.json);

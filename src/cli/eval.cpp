@@ -310,8 +310,8 @@ int run_with_advice(const Options& options, dist::World& world) {
 void add_what(const Command& eval, Options& options) {
   eval.checkpoint(
       options.checkpoint, "CHECKPOINT",
-      "A checkpoint or run folder of olmo-harness, or a folder with config.json (Hugging Face) "
-      "or config.yaml (OLMo) and the weights");
+      "A checkpoint or run folder of olmo-harness, or a folder with config.json (Hugging Face, "
+      "OLMo-core) or config.yaml (OLMo) and the weights");
   eval.option("--suite NAME,…", options.suites,
               "Suites by name, or .json files (default: olmo, the eight tasks)")
       .separated_by_commas()

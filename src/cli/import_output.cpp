@@ -14,6 +14,7 @@
 #include "core/text/text.h"
 #include "model/model_config.h"
 #include "models/model_files.h"
+#include "models/olmo_core_config.h"
 
 namespace olmo::cli {
 namespace {
@@ -145,16 +146,18 @@ bool is_of_model(const std::string& key) {
          config::find_key("model." + key) != nullptr;
 }
 
-/// A config that has a model of transformers' or hf_olmo's, with the model in OLMo's keys. How
-/// weights are drawn is told by hf_olmo's alone; what transformers' classes do not have is known.
+/// A config that has a model of transformers', hf_olmo's or OLMo-core's, with the model in OLMo's
+/// keys. How weights are drawn is told by hf_olmo's alone; what the classes of the others do not
+/// have is known.
 Json in_olmo_keys(const Json& config, const model::ModelConfig& model) {
   Json keys = models::model_json(model);
-  const bool of_transformers = config.contains("hidden_size");
+  const bool of_olmo_core = models::is_olmo_core_config(config);
+  const bool is_known = of_olmo_core || config.contains("hidden_size");
   const auto take = [&](const char* key, const Json& of_class) {
     keys.erase(key);
     if (config.contains(key))
       keys[key] = config[key];
-    else if (of_transformers && !of_class.is_null())
+    else if (is_known && !of_class.is_null())
       keys[key] = of_class;
   };
   for (const char* key :
@@ -165,8 +168,9 @@ Json in_olmo_keys(const Json& config, const model::ModelConfig& model) {
     take(key, 0.0);
   Json others = Json::object();
   for (const auto& [key, value] : config.items())
-    if (!is_of_model(key)) others[key] = value;
-  return {{"model", std::move(keys)}, {config::kTransformers, std::move(others)}};
+    if (!is_of_model(key) && key != "model") others[key] = value;
+  return {{"model", std::move(keys)},
+          {of_olmo_core ? config::kOlmoCore : config::kTransformers, std::move(others)}};
 }
 
 }  // namespace
@@ -183,7 +187,7 @@ ForeignConfig read_foreign_config(const std::string& path) {
   if (has_seed) foreign.seed = seed->get<std::uint64_t>();
   if (const auto model = model_told(config)) {
     foreign.n_parameters = model::count_parameters(*model).total;
-    foreign.translated = !config.contains("model");
+    foreign.translated = models::is_olmo_core_config(config) || !config.contains("model");
     if (foreign.translated) foreign.text = json_text(in_olmo_keys(config, *model));
   }
   // Without the key the length would be a default of ours.

@@ -19,14 +19,15 @@ struct ForeignConfig {
   /// Of the model and of the training; absent: the config does not tell, or in words not known
   /// here.
   std::optional<std::int64_t> n_parameters, max_steps;
-  bool translated = false;  ///< into OLMo's keys, out of Hugging Face's config of a model
+  bool translated = false;  ///< into OLMo's keys, out of another software's config
 };
 
-/// Reads JSON or, by its suffix, YAML (`.yaml`, `.yml`): OLMo's own, Hugging Face's, or W&B's
-/// `config.yaml`, whose `{value: …}` around every key are taken off. A model of transformers' is
-/// told in OLMo's keys, so that it compares with other trainers', and whatever else such a config
-/// has (the arguments of Hugging Face's trainer, in W&B's) under config::kTransformers. `${…}` stay
-/// as they are written. An empty path gives an empty config. Throws Error(kUsage) "FILE:LINE: …".
+/// Reads JSON or, by its suffix, YAML (`.yaml`, `.yml`): OLMo's own, OLMo-core's, Hugging Face's,
+/// or W&B's `config.yaml`, whose `{value: …}` around every key are taken off. A model of
+/// transformers' or of OLMo-core's is told in OLMo's keys, so that it compares with other
+/// trainers', and whatever else such a config has under config::kTransformers or config::kOlmoCore.
+/// `${…}` stay as they are written. An empty path gives an empty config. Throws Error(kUsage)
+/// "FILE:LINE: …".
 ForeignConfig read_foreign_config(const std::string& path);
 
 /// Of W&B's `wandb-metadata.json`, what tells where the run was, as JSON text. Its number of GPUs

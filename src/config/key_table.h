@@ -79,9 +79,9 @@ struct KeyRow {
   std::string schema = {};         ///< JSON schema of the value; empty for a group
 };
 
-/// Where an imported config of a model of transformers' has what its `model`, which is in OLMo's
-/// keys and complete but for the draw of the weights, does not tell.
-inline constexpr const char* kTransformers = "transformers";
+/// Where an imported config of a model of transformers', and one of OLMo-core's, has what its
+/// `model`, which is in OLMo's keys and complete but for the draw of the weights, does not tell.
+inline constexpr const char *kTransformers = "transformers", *kOlmoCore = "olmo_core";
 
 /// Every key and every group, in the order of OLMo's files.
 const std::vector<KeyRow>& key_table();

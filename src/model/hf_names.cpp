@@ -1,10 +1,12 @@
 #include "model/hf_names.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "core/error.h"
 
@@ -109,6 +111,37 @@ std::vector<HfMapping> hf_name_map(const ModelConfig& config) {
 
 bool is_hf_name(std::string_view name) {
   return name.starts_with("model.layers.") || name.starts_with("model.embed_tokens.");
+}
+
+std::string hf_name_of_olmo_core(const std::string& name) {
+  using Names = std::pair<std::string_view, std::string_view>;
+  constexpr std::array<Names, 3> kOfModel = {{{"embeddings.weight", "model.embed_tokens.weight"},
+                                              {"lm_head.norm.weight", "model.norm.weight"},
+                                              {"lm_head.w_out.weight", "lm_head.weight"}}};
+  constexpr std::array<Names, 11> kOfBlock = {
+      {{"attention.w_q.weight", "self_attn.q_proj.weight"},
+       {"attention.w_k.weight", "self_attn.k_proj.weight"},
+       {"attention.w_v.weight", "self_attn.v_proj.weight"},
+       {"attention.w_out.weight", "self_attn.o_proj.weight"},
+       {"attention.q_norm.weight", "self_attn.q_norm.weight"},
+       {"attention.k_norm.weight", "self_attn.k_norm.weight"},
+       {"attention_norm.weight", "post_attention_layernorm.weight"},
+       {"feed_forward.w1.weight", "mlp.gate_proj.weight"},
+       {"feed_forward.w2.weight", "mlp.down_proj.weight"},
+       {"feed_forward.w3.weight", "mlp.up_proj.weight"},
+       {"feed_forward_norm.weight", "post_feedforward_layernorm.weight"}}};
+  constexpr std::string_view kBlocks = "blocks.";
+  const auto named = [](const auto& names, std::string_view olmo_core) {
+    const auto found = std::ranges::find(names, olmo_core, &Names::first);
+    return found == names.end() ? std::string() : std::string(found->second);
+  };
+  auto of_model = named(kOfModel, name);
+  if (!of_model.empty()) return of_model;
+  const auto dot = name.find('.', kBlocks.size());
+  if (!name.starts_with(kBlocks) || dot == std::string::npos) return name;
+  const auto of_block = named(kOfBlock, std::string_view(name).substr(dot + 1));
+  if (of_block.empty()) return name;
+  return "model.layers." + name.substr(kBlocks.size(), dot + 1 - kBlocks.size()) + of_block;
 }
 
 NamedTensors to_hf_names(const ModelConfig& config, const NamedTensors& tensors) {

@@ -33,6 +33,10 @@ std::vector<HfMapping> hf_name_map(const ModelConfig& config);
 /// True for a name of Hugging Face's (`model.layers…`, `model.embed_tokens…`).
 bool is_hf_name(std::string_view name);
 
+/// OLMo-core's name of a tensor of OLMo 2 or 3 as Hugging Face's (olmo_core/nn/hf/convert.py, from
+/// version 2.0 on); any other name as it is.
+std::string hf_name_of_olmo_core(const std::string& name);
+
 /// Tensors under OLMo's names, in any order → views of them under Hugging Face's, in the order of
 /// hf_name_map().
 NamedTensors to_hf_names(const ModelConfig& config, const NamedTensors& tensors);

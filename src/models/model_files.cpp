@@ -14,6 +14,7 @@
 #include "data/public/tokenizers.h"
 #include "model/hf_names.h"
 #include "model/parameters.h"
+#include "models/olmo_core_config.h"
 #include "models/read_weights.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/checkpoint_folder.h"
@@ -25,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kHfConfig[] = "config.json";
+constexpr char kJsonConfig[] = "config.json";
 constexpr char kTokenizer[] = "tokenizer.json";
 
 [[noreturn]] void fail(const fs::path& path, const std::string& what) {
@@ -79,16 +80,23 @@ std::optional<fs::path> tokenizer_in(std::initializer_list<fs::path> folders) {
   return std::nullopt;
 }
 
-/// The tokenizer beside the weights, else the one that a config of OLMo's names.
-TokenizerClue tokenizer_clue(const config::ConfigDocument& document,
-                             const model::ModelConfig& model,
+/// The tokenizer beside the weights, else the one that a config names under `key`.
+TokenizerClue tokenizer_clue(const config::ConfigDocument& document, const char* key,
                              std::initializer_list<fs::path> folders) {
   TokenizerClue clue;
-  const auto* identifier = document.root.at_path("tokenizer.identifier");
+  const auto* identifier = document.root.at_path(key);
   if (identifier != nullptr && identifier->kind == config::ConfigNode::Kind::kScalar)
     clue.identifier = identifier->text;
   clue.file = tokenizer_in(folders);
   if (!clue.file && clue.identifier) clue.file = data::find_tokenizer(*clue.identifier);
+  return clue;
+}
+
+/// As a config of OLMo's own tells it.
+TokenizerClue tokenizer_clue(const config::ConfigDocument& document,
+                             const model::ModelConfig& model,
+                             std::initializer_list<fs::path> folders) {
+  TokenizerClue clue = tokenizer_clue(document, "tokenizer.identifier", folders);
   clue.ids.eos = model.eos_token_id;
   clue.ids.pad = model.pad_token_id;
   return clue;
@@ -135,7 +143,7 @@ ModelFiles describe_hf_olmo(const fs::path& folder, const config::ConfigDocument
   ModelFiles files{.path = folder, .format = ModelFormat::kHfOlmo};
   files.config = read_hf_olmo_config(document);
   files.tokenizer = tokenizer_clue(document, files.config, {folder});
-  files.tokenizer.ids.bos = read_special_token_ids(read_json_file(folder / kHfConfig),
+  files.tokenizer.ids.bos = read_special_token_ids(read_json_file(folder / kJsonConfig),
                                                    document.name, files.config.embedding_rows())
                                 .bos;
   return files;
@@ -146,9 +154,20 @@ ModelFormat format_of(const model::ModelConfig& model) {
   return model.norm_after ? ModelFormat::kHf2 : ModelFormat::kHf;
 }
 
-ModelFiles describe_hf(const fs::path& folder) {
-  const fs::path file = folder / kHfConfig;
+ModelFiles describe_olmo_core(const fs::path& folder, const config::ConfigDocument& document) {
+  const HfConfig config =
+      parse_olmo_core_config(read_json_file(folder / kJsonConfig), document.name);
+  ModelFiles files{.path = folder, .format = ModelFormat::kOlmoCore, .config = config.model};
+  files.tokenizer = tokenizer_clue(document, "dataset.tokenizer.identifier", {folder});
+  files.tokenizer.ids = config.ids;
+  return files;
+}
+
+ModelFiles describe_json(const fs::path& folder) {
+  const fs::path file = folder / kJsonConfig;
   const config::ConfigDocument document = parse_input(read_file(file), file.string());
+  if (is_olmo_core_config(config::to_json(document.root)))
+    return describe_olmo_core(folder, document);
   if (is_of_hf_olmo(document)) return describe_hf_olmo(folder, document);
   const HfConfig config = parse_hf_config(read_json_file(file), file.string());
   return {.path = folder,
@@ -169,16 +188,18 @@ ModelFiles describe_olmo(const fs::path& folder) {
 }  // namespace
 
 std::string to_string(ModelFormat format) {
-  constexpr std::array<const char*, 6> kNames = {"olmo-harness", "hf-olmo", "hf-olmo2",
-                                                 "hf-olmo3",     "hf_olmo", "olmo"};
+  constexpr std::array<const char*, 7> kNames = {"olmo-harness", "hf-olmo", "hf-olmo2", "hf-olmo3",
+                                                 "hf_olmo",      "olmo",    "olmo-core"};
   return kNames.at(static_cast<std::size_t>(format));
 }
 
 model::ModelConfig model_of_config(const config::ConfigDocument& document) {
+  const Json json = config::to_json(document.root);
+  if (is_olmo_core_config(json)) return parse_olmo_core_config(json, document.name).model;
   if (document.root.find("model") != nullptr)
     return read_model_config(document, /*olmo_defaults=*/true);
   if (is_of_hf_olmo(document)) return read_hf_olmo_config(document);
-  return parse_hf_config(config::to_json(document.root), document.name).model;
+  return parse_hf_config(json, document.name).model;
 }
 
 Json model_json(const model::ModelConfig& model) {
@@ -195,17 +216,17 @@ ModelFiles find_model(const fs::path& path) {
          "weights, or one of ours");
   }
   if (is_file(path / store::kManifestName)) return describe_checkpoint(path);
-  const bool hf = is_file(path / kHfConfig), olmo = is_file(path / kOlmoConfig);
+  const bool hf = is_file(path / kJsonConfig), olmo = is_file(path / kOlmoConfig);
   if (!store::holds_weights(path)) {
     if (hf || olmo) {
-      fail(path, std::string("holds ") + (hf ? kHfConfig : kOlmoConfig) +
+      fail(path, std::string("holds ") + (hf ? kJsonConfig : kOlmoConfig) +
                      ", but no weights: neither model.safetensors nor " +
                      (hf ? "pytorch_model.bin, nor an index of their shards"
                          : "model.pt, nor the shards of OLMo's trainer"));
     }
     return describe_checkpoint(path);
   }
-  if (hf) return describe_hf(path);
+  if (hf) return describe_json(path);
   if (olmo) return describe_olmo(path);
   fail(path,
        "holds weights, but neither config.json (Hugging Face) nor config.yaml (OLMo) "

@@ -24,9 +24,10 @@ enum class ModelFormat {
   kHf2,         ///< Olmo2ForCausalLM
   kHf3,         ///< Olmo3ForCausalLM
   kHfOlmo,      ///< OLMoForCausalLM of the package hf_olmo
-  kOlmo,        ///< OLMo's own: config.yaml, and model.safetensors or model.pt
+  kOlmo,        ///< OLMo's own: config.yaml, and model.safetensors, model.pt or shards
+  kOlmoCore,    ///< OLMo-core's, from version 2.0 on: config.json and model_and_optim/
 };
-/// olmo-harness, hf-olmo, hf-olmo2, hf-olmo3, hf_olmo, olmo.
+/// olmo-harness, hf-olmo, hf-olmo2, hf-olmo3, hf_olmo, olmo, olmo-core.
 std::string to_string(ModelFormat format);
 
 inline constexpr const char* kOlmoConfig = "config.yaml";
@@ -41,8 +42,8 @@ struct ModelFiles {
   std::optional<std::int64_t> step = {};   ///< of a checkpoint of ours
 };
 
-/// The model that a config tells, of whatever folder: OLMo's (`model: …`), Hugging Face's or
-/// hf_olmo's. Throws Error(kInput) for one that tells none that we have.
+/// The model that a config tells, of whatever folder: OLMo's (`model: …`), OLMo-core's, Hugging
+/// Face's or hf_olmo's. Throws Error(kInput) for one that tells none that we have.
 model::ModelConfig model_of_config(const config::ConfigDocument& document);
 
 /// Every key of OLMo's ModelConfig that we have.

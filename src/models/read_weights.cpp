@@ -55,7 +55,7 @@ class Sources {
     for (const auto& tensor : tensors) names.push_back(store::decode_olmo_key(tensor.name));
     names = model::plain_names(std::move(names));
     for (std::size_t i = 0; i < tensors.size(); ++i) {
-      const auto& name = names[i];
+      const std::string name = model::hf_name_of_olmo_core(names[i]);
       if (name.ends_with(kOldBuffer)) continue;
       hf_names_ = hf_names_ || model::is_hf_name(name);
       if (!by_name_.emplace(name, &tensors[i]).second) fail(name, "is there twice");

@@ -184,4 +184,18 @@ TEST_CASE("W&B's metadata that cannot be so is refused by file and key", "[cli]"
   CHECK(cli::read_foreign_machine(folder.file("meta.json", R"({"gpu_count": null})")) == "{}");
 }
 
+TEST_CASE("a config of OLMo-core's is kept in OLMo's keys, its other keys apart", "[cli]") {
+  const auto translated =
+      cli::read_foreign_config(OLMO_TEST_DATA "/train/olmo_core/olmo2/config.json");
+  CHECK(translated.translated);
+  CHECK(translated.n_parameters == 7296);
+  const Json told = Json::parse(translated.text);
+  CHECK(told.size() == 2);
+  CHECK(told.at("olmo_core").at("train_module").at("max_sequence_length") == 32);
+  CHECK_FALSE(told.at("olmo_core").contains("model"));
+  CHECK(told.at("model").at("n_kv_heads") == 2);
+  CHECK(told.at("model").at("alibi") == false);
+  CHECK_FALSE(told.at("model").contains("init_fn"));
+}
+
 }  // namespace olmo::test

@@ -7,6 +7,7 @@
 #include "support/model_config_json.h"
 
 using olmo::NamedTensors;
+using olmo::model::hf_name_of_olmo_core;
 using olmo::model::ModelConfig;
 using olmo::model::to_hf_names;
 using olmo::test::same_bits;
@@ -79,6 +80,18 @@ TEST_CASE("a config without a Hugging Face class is refused by name", "[model]")
   config = olmo::test::tiny_config();
   config.layer_norm_eps = 1e-6;
   CHECK_THROWS_WITH(to_hf_names(config, weights_of(config)), Catch::Contains("layer_norm_eps"));
+}
+
+TEST_CASE("OLMo-core's names become Hugging Face's", "[model]") {
+  CHECK(hf_name_of_olmo_core("embeddings.weight") == "model.embed_tokens.weight");
+  CHECK(hf_name_of_olmo_core("lm_head.norm.weight") == "model.norm.weight");
+  CHECK(hf_name_of_olmo_core("blocks.31.feed_forward.w1.weight") ==
+        "model.layers.31.mlp.gate_proj.weight");
+  CHECK(hf_name_of_olmo_core("blocks.0.attention_norm.weight") ==
+        "model.layers.0.post_attention_layernorm.weight");
+  for (const char* other : {"blocks.0.attention.w_qkv.weight", "blocks.0", "lm_head.weight",
+                            "transformer.blocks.0.attn_out.weight", "blocks."})
+    CHECK(hf_name_of_olmo_core(other) == other);
 }
 
 TEST_CASE("prefixes of other savers are dropped", "[model]") {

@@ -105,6 +105,18 @@ TEST_CASE("models that other software saved give its logits and digests", "[mode
   CHECK(find_model(kGoldens / "olmo1_layout").tokenizer.identifier == "no/such-tokenizer");
 }
 
+TEST_CASE("a model that OLMo-core saved gives its logits", "[models]") {
+  const fs::path folder = OLMO_TEST_DATA "/train/olmo_core";
+  const auto expected = test::read_golden_tensors(folder / "expected.safetensors");
+  const std::string name = GENERATE("olmo2", "olmo3");
+  auto loaded = load_model(folder / name, policy());
+  CHECK(loaded.files.format == ModelFormat::kOlmoCore);
+  CHECK(loaded.files.tokenizer.identifier == "no/such-tokenizer");
+  CHECK(loaded.files.tokenizer.ids.eos == 59);
+  const auto logits = loaded.model.logits(expected.at("ids"));
+  CHECK(test::max_abs_difference(logits, expected.at(name)) < 1e-5);
+}
+
 namespace {
 
 /// One sequence, in which every next token is a target.

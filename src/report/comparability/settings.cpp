@@ -95,7 +95,8 @@ Settings settings_of(const store::RecordedRun& run) {
   Settings settings = leaves_of(run.config, where);
   if (settings.empty()) return settings;
   const Json parsed = recorded_json(run.config);
-  const bool translated = run.imported && parsed.contains(config::kTransformers);
+  const bool translated = run.imported && (parsed.contains(config::kTransformers) ||
+                                           parsed.contains(config::kOlmoCore));
   if (!translated) {
     if (run.imported && !in_olmo_keys(settings)) return settings;
     const bool model_alone = run.imported && parsed.size() == 1 && parsed.contains("model");
