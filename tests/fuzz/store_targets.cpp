@@ -11,6 +11,7 @@
 #include "import/steps.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/checkpoint_manifest.h"
+#include "store/foreign/olmo_shards.h"
 #include "store/foreign/safetensors.h"
 #include "store/foreign/torch_file.h"
 #include "store/runs/run_db.h"
@@ -143,6 +144,43 @@ void parse_torch_file(const std::string& input) {
   }
 }
 
+/// Reads every tensor; some may be of another dtype, or changed.
+void read_all(const store::StoredTensors& stored) {
+  for (const auto& tensor : stored.tensors()) {
+    try {
+      (void)store::read_tensor(tensor);
+    } catch (const Error&) {
+    }
+  }
+}
+
+const std::filesystem::path kShards = "tests/data/train/olmo_shards";
+const std::filesystem::path kDcp = "torch_new/model_and_optim/.metadata";
+const std::filesystem::path kFlat = "local/model/rank1.pt";
+const std::filesystem::path kLegacy = "torch_legacy/rank1.pt";
+const std::filesystem::path kOlmoCore = "olmo_core/optim/metadata.json";
+
+/// A sharded checkpoint of the tests, of which `file` is the input.
+void parse_shards(const std::filesystem::path& file, const std::string& input) {
+  const auto name = *file.begin(), folder = scratch_folder() / name;
+  if (!std::filesystem::exists(folder))
+    std::filesystem::copy(kShards / name, folder, std::filesystem::copy_options::recursive);
+  std::ofstream(scratch_folder() / file, std::ios::binary | std::ios::trunc) << input;
+  const auto format = *store::shard_format_of(folder);
+  read_all(store::open_model_shards(folder, format));
+  read_all(store::open_optimizer_shards(folder, format));
+}
+
+void parse_dcp(const std::string& input) { parse_shards(kDcp, input); }
+void parse_flat(const std::string& input) { parse_shards(kFlat, input); }
+void parse_legacy(const std::string& input) { parse_shards(kLegacy, input); }
+void parse_olmo_core(const std::string& input) { parse_shards(kOlmoCore, input); }
+
+template <const std::filesystem::path& kFile>
+std::vector<std::string> shard_seeds() {
+  return {read_file(kShards / kFile)};
+}
+
 void parse_name(const std::string& input) { (void)store::parse_run_name(input); }
 
 }  // namespace
@@ -157,6 +195,10 @@ std::vector<Target> store_targets() {
       {"pickle", 1 << 9, parse_pickle, pickle_seeds},
       {"torch_file", 1 << 13, parse_torch_file,
        [] { return files_below("tests/data/store/torch", ".pt"); }},
+      {"dcp", 1 << 16, parse_dcp, shard_seeds<kDcp>},
+      {"flat_parameters", 1 << 14, parse_flat, shard_seeds<kFlat>},
+      {"sharded_tensors", 1 << 17, parse_legacy, shard_seeds<kLegacy>},
+      {"olmo_core", 1 << 14, parse_olmo_core, shard_seeds<kOlmoCore>},
       {"run_name", 256, parse_name, [] {
          return std::vector<std::string>{"run.db", "a/run.db:20260131T2", "/runs/x", ":", "a:b:c"};
        }}};

@@ -4,6 +4,7 @@
 #include "config/file.h"
 #include "fuzz/target.h"
 #include "models/hf_config.h"
+#include "models/olmo_core_config.h"
 #include "store/checkpoint/checkpoint_manifest.h"
 
 namespace olmo::fuzz {
@@ -35,6 +36,11 @@ void parse_hf(const std::string& input) {
   (void)models::parse_hf_config(json, "config.json");
 }
 
+void parse_olmo_core(const std::string& input) {
+  const Json json = store::parse_untrusted(input, "config.json");
+  if (models::is_olmo_core_config(json)) (void)models::parse_olmo_core_config(json, "config.json");
+}
+
 }  // namespace
 
 std::vector<Target> train_targets() {
@@ -51,7 +57,9 @@ std::vector<Target> train_targets() {
        }},
       {"cluster", 1 << 12, parse_cluster, [] { return files_below("configs/clusters", ".json"); }},
       {"hf_config", 1 << 12, parse_hf,
-       [] { return files_below("tests/data/train/hf", "config.json"); }}};
+       [] { return files_below("tests/data/train/hf", "config.json"); }},
+      {"olmo_core_config", 1 << 13, parse_olmo_core,
+       [] { return files_below("tests/data/train/olmo_core", "config.json"); }}};
 }
 
 }  // namespace olmo::fuzz
