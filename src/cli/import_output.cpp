@@ -7,14 +7,12 @@
 #include <nlohmann/json.hpp>
 
 #include "config/file.h"
-#include "config/key_table.h"
 #include "config/run_columns.h"
 #include "core/error.h"
 #include "core/files/json.h"
 #include "core/text/text.h"
 #include "model/model_config.h"
-#include "models/model_files.h"
-#include "models/olmo_core_config.h"
+#include "models/told_model.h"
 
 namespace olmo::cli {
 namespace {
@@ -102,77 +100,6 @@ bool is_of_wandb(const Json& config) {
   return wrapped > 0 && (config.contains("wandb_version") || 2 * wrapped > config.size());
 }
 
-/// Nothing of a config in words that are not known here.
-std::optional<model::ModelConfig> model_told(const Json& config) {
-  try {
-    return models::model_of_config(config::parse_config_document(json_text(config), "config.json"));
-  } catch (const Error&) {
-    return std::nullopt;
-  }
-}
-
-/// Of transformers' configs of models: what is told in OLMo's keys, and what tells how a model is
-/// stored and how it writes texts.
-bool is_of_model(const std::string& key) {
-  constexpr std::array<std::string_view, 28> kKeys = {"_name_or_path",
-                                                      "architectures",
-                                                      "attention_bias",
-                                                      "attention_dropout",
-                                                      "bos_token_id",
-                                                      "clip_qkv",
-                                                      "dtype",
-                                                      "eos_token_id",
-                                                      "hidden_act",
-                                                      "hidden_size",
-                                                      "intermediate_size",
-                                                      "layer_types",
-                                                      "max_position_embeddings",
-                                                      "model_type",
-                                                      "num_attention_heads",
-                                                      "num_hidden_layers",
-                                                      "num_key_value_heads",
-                                                      "pad_token_id",
-                                                      "rms_norm_eps",
-                                                      "rope_parameters",
-                                                      "rope_scaling",
-                                                      "rope_theta",
-                                                      "sliding_window",
-                                                      "tie_word_embeddings",
-                                                      "torch_dtype",
-                                                      "transformers_version",
-                                                      "use_cache",
-                                                      "vocab_size"};
-  return std::ranges::find(kKeys, key) != kKeys.end() ||
-         config::find_key("model." + key) != nullptr;
-}
-
-/// A config that has a model of transformers', hf_olmo's or OLMo-core's, with the model in OLMo's
-/// keys. How weights are drawn is told by hf_olmo's alone; what the classes of the others do not
-/// have is known.
-Json in_olmo_keys(const Json& config, const model::ModelConfig& model) {
-  Json keys = models::model_json(model);
-  const bool of_olmo_core = models::is_olmo_core_config(config);
-  const bool is_known = of_olmo_core || config.contains("hidden_size");
-  const auto take = [&](const char* key, const Json& of_class) {
-    keys.erase(key);
-    if (config.contains(key))
-      keys[key] = config[key];
-    else if (is_known && !of_class.is_null())
-      keys[key] = of_class;
-  };
-  for (const char* key :
-       {"init_fn", "init_std", "init_cutoff_factor", "scale_emb_init", "emb_init_std"})
-    take(key, nullptr);
-  for (const char* key : {"alibi", "embedding_layer_norm"}) take(key, false);
-  for (const char* key : {"attention_dropout", "residual_dropout", "embedding_dropout"})
-    take(key, 0.0);
-  Json others = Json::object();
-  for (const auto& [key, value] : config.items())
-    if (!is_of_model(key) && key != "model") others[key] = value;
-  return {{"model", std::move(keys)},
-          {of_olmo_core ? config::kOlmoCore : config::kTransformers, std::move(others)}};
-}
-
 }  // namespace
 
 constexpr char kGpuCount[] = "gpu_count";
@@ -185,10 +112,10 @@ ForeignConfig read_foreign_config(const std::string& path) {
   const bool has_seed = seed != config.end() && seed->is_number_integer() && *seed >= 0;
   ForeignConfig foreign{.text = json_text(config), .n_parameters = {}, .max_steps = {}};
   if (has_seed) foreign.seed = seed->get<std::uint64_t>();
-  if (const auto model = model_told(config)) {
-    foreign.n_parameters = model::count_parameters(*model).total;
-    foreign.translated = models::is_olmo_core_config(config) || !config.contains("model");
-    if (foreign.translated) foreign.text = json_text(in_olmo_keys(config, *model));
+  if (auto told = models::read_told_model(config)) {
+    foreign.n_parameters = model::count_parameters(told->config).total;
+    foreign.translated = !told->in_olmo_keys.empty();
+    if (foreign.translated) foreign.text = std::move(told->in_olmo_keys);
   }
   // Without the key the length would be a default of ours.
   if (config.contains("max_duration"))
