@@ -6,6 +6,7 @@
 #include "core/files/input_file.h"
 #include "models/read_weights.h"
 #include "store/checkpoint/checkpoint_folder.h"
+#include "store/foreign/weight_files.h"
 #include "store/run_files.h"
 #include "train/resume_checks.h"
 
@@ -87,6 +88,17 @@ std::vector<store::InputRecord> inputs_of(const Preparation& ready,
   return inputs;
 }
 
+/// A folder of another software's cannot be gone on from as it is.
+void refuse_foreign(const std::filesystem::path& path) {
+  if (!store::holds_weights(path)) return;
+  throw Error(ErrorKind::kInput,
+              "`load_path`: " + path.string() +
+                  " is a checkpoint of other software; import it first (`olmo-harness checkpoint "
+                  "import " +
+                  path.string() + " --to DIR`) and give load_path=DIR, or load_weights=" +
+                  path.string() + " for a training that begins with its weights alone");
+}
+
 }  // namespace
 
 std::filesystem::path database_of(const SessionOptions& options) {
@@ -95,6 +107,7 @@ std::filesystem::path database_of(const SessionOptions& options) {
 
 std::optional<Start> find_load_path(const config::TrainConfig& config, const ReadStart& read) {
   if (!config.load_path) return std::nullopt;
+  refuse_foreign(*config.load_path);
   Start start = read(store::resolve_checkpoint(*config.load_path));
   require_same_optimizer(start, config);
   return start;

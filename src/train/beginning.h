@@ -27,7 +27,8 @@ struct Beginning {
 std::filesystem::path database_of(const SessionOptions& options);
 
 /// OLMo's load_path: a new run that takes over weights, moments, counters and the place in the
-/// data. Throws Error(kUsage) for a checkpoint of another optimizer.
+/// data. Throws Error(kUsage) for a checkpoint of another optimizer, Error(kInput) for one of
+/// another software's.
 std::optional<Start> find_load_path(const config::TrainConfig& config,
                                     const ReadStart& read = read_start);
 

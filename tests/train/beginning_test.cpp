@@ -72,6 +72,14 @@ TEST_CASE("a start from load_path is planned from where its counters stand", "[t
              Contains("absent"));
 }
 
+TEST_CASE("load_path of another software's folder is refused with the way to go", "[train]") {
+  const std::string theirs = OLMO_TEST_DATA "/train/olmo_checkpoint";
+  const test::TemporaryDirectory folder;
+  CHECK_THAT(
+      problem_in(folder / "to", {"load_path=" + theirs}),
+      Contains("import it first (`olmo-harness checkpoint import " + theirs + " --to DIR`)"));
+}
+
 TEST_CASE("load_path takes no moments of another optimizer over", "[train]") {
   const store::test::TempFolder folder;
   auto contents = whole_state(3);
