@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/keys.h"
+#include "config/other_trainers.h"
 #include "core/text/text.h"
 
 namespace olmo::config {
@@ -160,12 +161,13 @@ std::optional<std::string> nearest_key(const std::string& path) {
 }
 
 KeyRule rule_of(std::string_view path) {
-  for (;;) {
-    if (const auto* row = find_key(path)) return row->key.rule;
-    const auto dot = path.rfind('.');
-    if (dot == std::string_view::npos) return kTraining;
-    path = path.substr(0, dot);
+  for (std::string_view place = path;;) {
+    if (const auto* row = find_key(place)) return row->key.rule;
+    const auto dot = place.rfind('.');
+    if (dot == std::string_view::npos) break;
+    place = place.substr(0, dot);
   }
+  return rule_of_other_trainer(path).value_or(kTraining);
 }
 
 }  // namespace olmo::config

@@ -91,7 +91,8 @@ const KeyRow* find_key(std::string_view path);
 /// same group, else a similar one anywhere.
 std::optional<std::string> nearest_key(const std::string& path);
 
-/// What a comparison makes of a key: the rule of its row, else of the nearest group above it.
+/// What a comparison makes of a key: the rule of its row, else of the nearest group above it, else
+/// of another trainer's key (config/other_trainers.h).
 /// Unknown keys are confounds: better named than missed.
 KeyRule rule_of(std::string_view path);
 
