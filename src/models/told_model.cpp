@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "models/model_files.h"
 #include "models/olmo_core_config.h"
+#include "models/told_training.h"
 
 namespace olmo::models {
 namespace {
@@ -50,9 +51,9 @@ bool is_of_model(const std::string& key) {
          config::find_key("model." + key) != nullptr;
 }
 
-/// A config that has a model of transformers', hf_olmo's or OLMo-core's, with the model in OLMo's
-/// keys. How weights are drawn is told by hf_olmo's alone; what the classes of the others do not
-/// have is known.
+/// A config that has a model of transformers', hf_olmo's or OLMo-core's, with the model, and what
+/// of the training has the same meaning, in OLMo's keys. How weights are drawn is told by hf_olmo's
+/// alone; what the classes of the others do not have is known.
 Json in_olmo_keys(const Json& config, const model::ModelConfig& model) {
   Json keys = model_json(model);
   const bool of_olmo_core = is_olmo_core_config(config);
@@ -73,8 +74,11 @@ Json in_olmo_keys(const Json& config, const model::ModelConfig& model) {
   Json others = Json::object();
   for (const auto& [key, value] : config.items())
     if (of_olmo_core ? key != "model" : !is_of_model(key)) others[key] = value;
-  return {{"model", std::move(keys)},
-          {of_olmo_core ? config::kOlmoCore : config::kTransformers, std::move(others)}};
+  Json result = of_olmo_core ? take_olmo_core_training(others, model.max_sequence_length)
+                             : take_transformers_training(others);
+  result["model"] = std::move(keys);
+  result[of_olmo_core ? config::kOlmoCore : config::kTransformers] = std::move(others);
+  return result;
 }
 
 bool is_in_olmo_keys(const Json& config) {

@@ -11,9 +11,10 @@ namespace olmo::models {
 /// The model that another trainer's config tells.
 struct ToldModel {
   model::ModelConfig config;
-  /// The whole config as JSON with the model in OLMo's keys, so that it compares with those of
-  /// other trainers: `model`, without what the config does not tell of the draw of the weights, and
-  /// all other keys under config::kTransformers or config::kOlmoCore. Empty: it was in OLMo's keys.
+  /// The whole config as JSON, so that it compares with those of other trainers: in OLMo's keys
+  /// `model`, without what the config does not tell of the draw of the weights, and what
+  /// told_training.h takes; all others under config::kTransformers or config::kOlmoCore. Empty: it
+  /// was in OLMo's keys.
   std::string in_olmo_keys;
 };
 

@@ -10,13 +10,13 @@ using models::read_told_model;
 TEST_CASE("a model of Hugging Face's is told in OLMo's keys, but for its draw", "[models]") {
   Json config = {{"model_type", "olmo"},     {"hidden_size", 8},        {"num_hidden_layers", 2},
                  {"num_attention_heads", 2}, {"intermediate_size", 16}, {"vocab_size", 64},
-                 {"attention_dropout", 0.5}, {"use_cache", true},       {"learning_rate", 1e-3}};
+                 {"attention_dropout", 0.5}, {"use_cache", true},       {"warmup_steps", 5}};
   const auto told = read_told_model(config);
   REQUIRE(told);
   CHECK(told->config.d_model == 8);
   const Json keys = Json::parse(told->in_olmo_keys);
   CHECK(keys.size() == 2);
-  CHECK(keys.at("transformers") == Json({{"learning_rate", 1e-3}}));
+  CHECK(keys.at("transformers") == Json({{"warmup_steps", 5}}));
   const Json& model = keys.at("model");
   CHECK(model.at("d_model") == 8);
   CHECK(model.at("mlp_hidden_size") == 32);
