@@ -185,6 +185,15 @@ ModelFiles describe_olmo(const fs::path& folder) {
   return files;
 }
 
+/// Of OLMo's trainer, which links its newest checkpoints there.
+void refuse_save_folder(const fs::path& folder) {
+  for (const char* link : {"latest", "latest-unsharded"}) {
+    if (is_file(folder / link / kOlmoConfig))
+      fail(folder, "is a save_folder of OLMo's trainer; give one of its checkpoints, e.g. " +
+                       (folder / link).string());
+  }
+}
+
 }  // namespace
 
 std::string to_string(ModelFormat format) {
@@ -224,6 +233,7 @@ ModelFiles find_model(const fs::path& path) {
                      (hf ? "pytorch_model.bin, nor an index of their shards"
                          : "model.pt, nor the shards of OLMo's trainer"));
     }
+    refuse_save_folder(path);
     return describe_checkpoint(path);
   }
   if (hf) return describe_json(path);

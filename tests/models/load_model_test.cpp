@@ -288,6 +288,10 @@ TEST_CASE("paths that hold no model are refused with what was looked for", "[mod
   };
   refused(folder / "none", "there is no such checkpoint");
   refused(folder.path(), "no complete checkpoint");
+  fs::create_directory(folder / "step8");
+  std::ofstream(folder / "step8/config.yaml") << "model: {}";
+  fs::create_directory_symlink("step8", folder / "latest");
+  refused(folder.path(), "give one of its checkpoints, e.g. ");
   std::ofstream(folder / "model.safetensors") << "x";
   refused(folder / "model.safetensors", "is a file");
   refused(folder.path(), "neither config.json");
