@@ -65,7 +65,8 @@ def save(rank, name):
     for block in model.blocks.values():
         fully_shard(block, mesh=mesh)
     fully_shard(model, mesh=mesh)
-    save_model_and_optim_state(OUT / name / "model_and_optim", model)
+    os.chdir(OUT)  # .metadata has the path that it is given
+    save_model_and_optim_state(f"{name}/model_and_optim", model)
     dist.destroy_process_group()
 
 
