@@ -31,14 +31,15 @@ class Metadata {
   explicit Metadata(const fs::path& file)
       : where_(file.string()), pickle_(read(file), file.string()) {}
 
-  /// By the names of the files.
-  std::map<std::string, Shards> shards() const {
+  /// Of the tensors whose names begin so, by the names of the files.
+  [[nodiscard]] std::map<std::string, Shards> shards(std::string_view prefix) const {
     const PickleValue* places = pickle_.root().attribute("storage_data");
     if (places == nullptr || places->kind != Kind::kDict) fail("holds no storage_data");
     const auto shapes = this->shapes();
     std::map<std::string, Shards> shards;
     for (std::size_t i = 0; i < places->items.size(); i += 2) {
       const std::string tensor = text(*places->items[i], "fqn");
+      if (!tensor.starts_with(prefix)) continue;
       const auto shape = shapes.find(tensor);
       if (shape == shapes.end()) continue;  // an object that is no tensor
       const PickleValue& place = *places->items[i + 1];
@@ -92,9 +93,8 @@ class Metadata {
   /// A file beside .metadata.
   [[nodiscard]] std::string file_of(const PickleValue& place) const {
     const fs::path file = text(place, "relative_path");
-    if (!file.empty() && file == file.filename() && file != "." && file != "..")
-      return file.string();
-    fail("expected a file of the same folder, got " + file.string());
+    check_is_beside(where_, file);
+    return file.string();
   }
 
   [[nodiscard]] FilePart part_of(const PickleValue& place, const std::string& tensor) const {
@@ -135,17 +135,16 @@ class DcpFile : public TensorFile {
     if (tensors.size() != 1 || tensors.front().name != shard.tensor)
       throw_damaged(where, "something else lies at its place");
     TensorEntry entry = std::move(tensors.front());
-    entry.shard_of = shard_place(shard.shape, shard.offsets, entry.shape);
-    if (entry.shard_of) return entry;
-    throw Error(ErrorKind::kInput, safe_line(where + ": has a shard that is not some of its rows"));
+    entry.shard_of = required_shard_place(where, shard.shape, shard.offsets, entry.shape);
+    return entry;
   }
 };
 
 }  // namespace
 
-std::vector<TensorFile> open_dcp(const fs::path& folder) {
+std::vector<TensorFile> open_dcp(const fs::path& folder, std::string_view prefix) {
   std::vector<TensorFile> files;
-  for (const auto& [name, shards] : Metadata(folder / kDcpMetadata).shards())
+  for (const auto& [name, shards] : Metadata(folder / kDcpMetadata).shards(prefix))
     files.push_back(DcpFile(folder / name, shards));
   return files;
 }

@@ -32,7 +32,7 @@ struct Piece {
 /// Cuts flat parameters into the parameters that they hold.
 class FlatFile : public TorchFile {
  public:
-  explicit FlatFile(const fs::path& path) : TorchFile(path) {
+  FlatFile(const fs::path& path, FlatValues values) : TorchFile(path) {
     const PickleValue& modules = member(root(), "modules");
     std::vector<TensorEntry> pieces;
     for (std::size_t i = 0; i < modules.items.size(); ++i) {
@@ -42,7 +42,8 @@ class FlatFile : public TorchFile {
       for (std::size_t j = 0; j < handles.items.size(); ++j) {
         const std::string flat =
             "modules/" + std::to_string(i) + "/handles/" + std::to_string(j) + "/" + kData;
-        cut(*handles.items[j], whole(flat), prefix == "." ? "" : prefix, pieces);
+        if (values == FlatValues::kChecked) check(entry(flat));
+        cut(*handles.items[j], entry(flat), prefix == "." ? "" : prefix, pieces);
       }
     }
     set_entries(std::move(pieces));
@@ -61,16 +62,11 @@ class FlatFile : public TorchFile {
                                        "`, as OLMo writes FSDP's flat parameters");
   }
 
-  /// A flat parameter. Its pieces have no checksum of their own.
-  [[nodiscard]] const TensorEntry& whole(const std::string& name) const {
-    for (const TensorEntry& entry : entries()) {
-      if (entry.name != name) continue;
-      TensorCheck check(*this, entry);
-      check.update(bytes(entry));
-      check.finish();
-      return entry;
-    }
-    damaged("has no tensor " + name);
+  /// Its pieces have no checksum of their own.
+  void check(const TensorEntry& flat) const {
+    TensorCheck check(*this, flat);
+    check.update(bytes(flat));
+    check.finish();
   }
 
   void cut(const PickleValue& handle, const TensorEntry& flat, const std::string& prefix,
@@ -176,7 +172,9 @@ class FlatStateFile : public TorchFile {
 
 }  // namespace
 
-TensorFile open_flat_parameters(const fs::path& model_file) { return FlatFile(model_file); }
+TensorFile open_flat_parameters(const fs::path& model_file, FlatValues values) {
+  return FlatFile(model_file, values);
+}
 
 TensorFile open_flat_state(const fs::path& optimizer_file, const TensorFile& parameters) {
   return FlatStateFile(optimizer_file, parameters);

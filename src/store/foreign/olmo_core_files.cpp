@@ -35,7 +35,7 @@ class Metadata {
       const bool is_older = find(tensor, kOlder) != nullptr;
       const Json& shards = object(tensor, is_older ? kOlder : "shard_spec_per_file", name);
       for (const auto& [file, shard] : shards.items()) {
-        check_is_beside(file);
+        check_is_beside(where_, file);
         const auto place =
             is_older ? place_of_ranges(shape, shard, name) : place_of(shape, shard, name);
         places[file].emplace(name, place);
@@ -73,11 +73,6 @@ class Metadata {
     return numbers;
   }
 
-  void check_is_beside(const fs::path& file) const {
-    if (file.empty() || file != file.filename() || file == "." || file == "..")
-      fail("", "expected a file of the same folder, got " + file.string());
-  }
-
   /// Of [begin, end), or of a list of them, of which FSDP gives a rank one.
   [[nodiscard]] ShardPlace place_of_ranges(const Numbers& shape, const Json& ranges,
                                            const std::string& name) const {
@@ -96,11 +91,8 @@ class Metadata {
                                     const std::string& name) const {
     if (const Json* ranges = find(shard, kRanges)) return place_of_ranges(shape, *ranges, name);
     const Numbers offsets = numbers(find(shard, "global_offset"), "global_offset", name);
-    const auto place =
-        shard_place(shape, offsets, numbers(find(shard, "local_shape"), "local_shape", name));
-    if (place) return *place;
-    throw Error(ErrorKind::kInput, safe_line(where_ + ": tensor " + name +
-                                             " has a shard that is not some of its rows"));
+    const Numbers sizes = numbers(find(shard, "local_shape"), "local_shape", name);
+    return required_shard_place(where_ + ": tensor " + name, shape, offsets, sizes);
   }
 
   std::string where_;

@@ -15,6 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 using Files = std::vector<TensorFile>;
 
+constexpr std::string_view kDcpModel = "model.", kDcpState = "optim.state.";
 constexpr char kBoth[] = "model_and_optim", kModel[] = "model", kOptimizer[] = "optim";
 
 fs::path rank_file(const fs::path& folder, std::size_t rank) {
@@ -35,17 +36,17 @@ Files open_torch_files(const fs::path& folder) {
   return files;
 }
 
-Files open_flat_models(const fs::path& folder) {
+Files open_flat_models(const fs::path& folder, FlatValues values) {
   Files files;
   for (const fs::path& file : rank_files(folder / kModel))
-    files.push_back(open_flat_parameters(file));
+    files.push_back(open_flat_parameters(file, values));
   return files;
 }
 
 Files open_flat_states(const fs::path& folder) {
   Files files;
   if (!is_there(folder / kOptimizer)) return files;
-  const Files models = open_flat_models(folder);
+  const Files models = open_flat_models(folder, FlatValues::kUnread);
   for (std::size_t rank = 0; rank < models.size(); ++rank)
     files.push_back(open_flat_state(rank_file(folder / kOptimizer, rank), models[rank]));
   return files;
@@ -83,11 +84,11 @@ StoredTensors open_model_shards(const fs::path& folder, ShardFormat format) {
   const std::string where = folder.string();
   switch (format) {
     case ShardFormat::kTorchNew:
-      return {open_dcp(folder / kBoth), where, without("model.")};
+      return {open_dcp(folder / kBoth, kDcpModel), where, without(kDcpModel)};
     case ShardFormat::kTorchLegacy:
       return {open_torch_files(folder), where, without("model/")};
     case ShardFormat::kLocal:
-      return {open_flat_models(folder), where};
+      return {open_flat_models(folder, FlatValues::kChecked), where};
     case ShardFormat::kOlmoCore:
       return {open_olmo_core(folder / kModel), where};
   }
@@ -98,7 +99,7 @@ StoredTensors open_optimizer_shards(const fs::path& folder, ShardFormat format) 
   const std::string where = folder.string();
   switch (format) {
     case ShardFormat::kTorchNew:
-      return {open_dcp(folder / kBoth), where, state_between("optim.state.", ".")};
+      return {open_dcp(folder / kBoth, kDcpState), where, state_between(kDcpState, ".")};
     case ShardFormat::kTorchLegacy:
       return {open_torch_files(folder), where, state_between("optim/state/", "/")};
     case ShardFormat::kLocal:

@@ -20,9 +20,7 @@ const std::vector<std::int64_t>& whole_shape(const Part& part) {
   return part.entry->shard_of ? part.entry->shard_of->shape : part.entry->shape;
 }
 
-std::int64_t values_of(const Part& part) {
-  return static_cast<std::int64_t>(part.entry->values());
-}
+std::int64_t values_of(const Part& part) { return static_cast<std::int64_t>(part.entry->values()); }
 
 /// Puts the parts of one tensor in the order of their values.
 class Assembler {

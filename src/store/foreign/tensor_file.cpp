@@ -82,6 +82,18 @@ std::optional<ShardPlace> shard_place(std::vector<std::int64_t> shape,
   return place;
 }
 
+ShardPlace required_shard_place(const std::string& where, std::vector<std::int64_t> shape,
+                                std::span<const std::int64_t> offsets,
+                                std::span<const std::int64_t> sizes) {
+  if (auto place = shard_place(std::move(shape), offsets, sizes)) return *std::move(place);
+  throw Error(ErrorKind::kInput, safe_line(where + ": has a shard that is not some of its rows"));
+}
+
+void check_is_beside(const std::string& where, const std::filesystem::path& file) {
+  if (file.empty() || file != file.filename() || file == "." || file == "..")
+    throw_damaged(where, "expected a file of the same folder, got " + file.string());
+}
+
 void throw_damaged(const std::string& where, const std::string& what) {
   throw Error(ErrorKind::kDamaged, safe_line(where + ": " + what));
 }

@@ -60,6 +60,15 @@ std::optional<ShardPlace> shard_place(std::vector<std::int64_t> shape,
                                       std::span<const std::int64_t> offsets,
                                       std::span<const std::int64_t> sizes);
 
+/// The same. Throws Error(kInput) beginning with `where` where there is none.
+ShardPlace required_shard_place(const std::string& where, std::vector<std::int64_t> shape,
+                                std::span<const std::int64_t> offsets,
+                                std::span<const std::int64_t> sizes);
+
+/// Throws Error(kDamaged) beginning with `where` if an index names another thing than a file that
+/// lies beside it.
+void check_is_beside(const std::string& where, const std::filesystem::path& file);
+
 /// Throws Error(kDamaged); names of tensors, which may hold anything, are made safe to show.
 [[noreturn]] void throw_damaged(const std::string& where, const std::string& what);
 
@@ -92,10 +101,10 @@ class TensorFile {
 
   /// Throws Error(kDamaged) if two whole tensors have one name.
   void set_entries(std::vector<TensorEntry> entries);
-
- private:
+  /// A whole tensor. Throws Error(kDamaged) if there is no such one.
   [[nodiscard]] const TensorEntry& entry(const std::string& name) const;
 
+ private:
   MappedFile file_;
   std::vector<TensorEntry> entries_;
   std::map<std::string, std::size_t> index_;  ///< of whole tensors

@@ -176,9 +176,7 @@ class TensorFinder {
     const auto whole = shape.whole_numbers(),
                begin = offsets == nullptr ? std::nullopt : offsets->whole_numbers();
     if (!whole || !begin) damaged(name, "has a shard that does not say where it lies");
-    auto place = shard_place(*whole, *begin, sizes);
-    if (!place) refuse(name, "has a shard that is not some of its rows");
-    return *place;
+    return required_shard_place(where_ + ": tensor " + name, *whole, *begin, sizes);
   }
 
   std::vector<std::uint64_t> sizes(const std::string& name, const PickleValue& list) const {

@@ -52,11 +52,7 @@ std::map<std::string, std::string> read_index(const fs::path& path) {
     if (!shard.is_string())
       throw_damaged(path.string(), "weight_map: " + name + " is not a string");
     const fs::path file = shard.get<std::string>();
-    if (file.empty() || file != file.filename() || file == "." || file == "..") {
-      throw_damaged(
-          path.string(),
-          "weight_map: " + name + ": expected a file of the same folder, got " + file.string());
-    }
+    check_is_beside(path.string() + ": weight_map: " + name, file);
     shards[name] = file.string();
   }
   return shards;

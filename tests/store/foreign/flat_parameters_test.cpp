@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <span>
 
 #include <ATen/ATen.h>
 
@@ -10,6 +9,7 @@
 #include "core/files/input_file.h"
 #include "support/catch.h"
 #include "support/flips.h"
+#include "support/read_entries.h"
 #include "support/temporary_directory.h"
 
 namespace olmo::store {
@@ -70,12 +70,7 @@ TEST_CASE("random flips in a rank's file give its parameters or an error, never 
   for (int round = 0; round < kRounds; ++round) {
     std::ofstream(folder / "rank0.pt", std::ios::binary) << flips.next();
     try {
-      const TensorFile file = open_flat_parameters(folder / "rank0.pt");
-      std::string bytes;
-      for (const auto& entry : file.entries()) {
-        bytes.resize(entry.bytes);
-        file.read(entry, std::as_writable_bytes(std::span(bytes)));
-      }
+      test::read_entries(open_flat_parameters(folder / "rank0.pt"));
     } catch (const Error&) {
       ++refused;
     }
