@@ -71,6 +71,12 @@ std::string ConfigKeys::text(const std::string& key, const std::string& fallback
   return read<std::string>(key, &Json::is_string, "text").value_or(fallback);
 }
 
+std::optional<ConfigKeys> ConfigKeys::object(const std::string& key) const {
+  const Json* value = find(key);
+  if (value == nullptr) return std::nullopt;
+  return ConfigKeys(*value, where_ + ": `" + key + "`");
+}
+
 std::int64_t ConfigKeys::required_integer(const std::string& key) const {
   const auto value = integer(key);
   if (!value) fail(key, "is missing: expected an integer");
@@ -78,9 +84,8 @@ std::int64_t ConfigKeys::required_integer(const std::string& key) const {
 }
 
 ConfigKeys ConfigKeys::required_object(const std::string& key) const {
-  const Json* value = find(key);
-  if (value == nullptr) fail(key, "is missing: expected an object");
-  return {*value, where_ + ": `" + key + "`"};
+  if (const auto value = object(key)) return *value;
+  fail(key, "is missing: expected an object");
 }
 
 void ConfigKeys::only(const std::string& key, const Json& expected) const {

@@ -27,6 +27,7 @@ class ConfigKeys {
   [[nodiscard]] std::optional<double> number(const std::string& key) const;
   [[nodiscard]] bool boolean(const std::string& key, bool fallback) const;
   [[nodiscard]] std::string text(const std::string& key, const std::string& fallback) const;
+  [[nodiscard]] std::optional<ConfigKeys> object(const std::string& key) const;
   /// Refuses a key without a value.
   [[nodiscard]] std::int64_t required_integer(const std::string& key) const;
   [[nodiscard]] ConfigKeys required_object(const std::string& key) const;

@@ -32,17 +32,17 @@ double read_norm(const ConfigKeys& norm) {
 
 /// The scaling in Hugging Face's words; null: there is none.
 Json read_scaling(const ConfigKeys& rope) {
-  if (rope.find("scaling") == nullptr) return nullptr;
-  const ConfigKeys scaling = rope.required_object("scaling");
-  const std::string name = scaling.text("_CLASS_", "");
+  const auto scaling = rope.object("scaling");
+  if (!scaling) return nullptr;
+  const std::string name = scaling->text("_CLASS_", "");
   if (!name.ends_with("YaRNRoPEScalingConfig"))
-    scaling.fail("_CLASS_", "is \"" + name + "\", expected YaRNRoPEScalingConfig");
-  scaling.only_keys({"factor", "beta_fast", "beta_slow", "old_context_len", "_CLASS_"});
+    scaling->fail("_CLASS_", "is \"" + name + "\", expected YaRNRoPEScalingConfig");
+  scaling->only_keys({"factor", "beta_fast", "beta_slow", "old_context_len", "_CLASS_"});
   return {{"rope_type", "yarn"},
-          {"factor", scaling.number("factor").value_or(8.0)},
-          {"beta_fast", scaling.number("beta_fast").value_or(32)},
-          {"beta_slow", scaling.number("beta_slow").value_or(1)},
-          {"original_max_position_embeddings", scaling.integer("old_context_len").value_or(8192)}};
+          {"factor", scaling->number("factor").value_or(8.0)},
+          {"beta_fast", scaling->number("beta_fast").value_or(32)},
+          {"beta_slow", scaling->number("beta_slow").value_or(1)},
+          {"original_max_position_embeddings", scaling->integer("old_context_len").value_or(8192)}};
 }
 
 void read_rope(const ConfigKeys& rope, Json& hf) {
@@ -57,18 +57,18 @@ void read_rope(const ConfigKeys& rope, Json& hf) {
 /// Of each layer its window; -1: it has none (SlidingWindowAttentionConfig).
 std::vector<std::int64_t> read_windows(const ConfigKeys& attention, std::int64_t layers) {
   std::vector<std::int64_t> windows(static_cast<std::size_t>(layers), -1);
-  if (attention.find("sliding_window") == nullptr) return windows;
-  const ConfigKeys sliding = attention.required_object("sliding_window");
-  const Json* pattern = sliding.find("pattern");
+  const auto sliding = attention.object("sliding_window");
+  if (!sliding) return windows;
+  const Json* pattern = sliding->find("pattern");
   if (pattern == nullptr || !pattern->is_array() || pattern->empty())
-    sliding.fail("pattern", "is missing: expected a list of windows");
-  const bool first_is_full = sliding.boolean("force_full_attention_on_first_layer", true);
-  const bool last_is_full = sliding.boolean("force_full_attention_on_last_layer", true);
+    sliding->fail("pattern", "is missing: expected a list of windows");
+  const bool first_is_full = sliding->boolean("force_full_attention_on_first_layer", true);
+  const bool last_is_full = sliding->boolean("force_full_attention_on_last_layer", true);
   for (std::size_t layer = first_is_full ? 1 : 0; layer < windows.size(); ++layer) {
     if (last_is_full && layer + 1 == windows.size()) continue;
     const Json& window = (*pattern)[(layer - (first_is_full ? 1 : 0)) % pattern->size()];
     if (!window.is_number_integer() || (window != -1 && (window < 1 || window > INT32_MAX)))
-      sliding.fail("pattern", "expects whole numbers from 1 on, or -1");
+      sliding->fail("pattern", "expects whole numbers from 1 on, or -1");
     windows[layer] = window.get<std::int64_t>();
   }
   return windows;
@@ -136,15 +136,15 @@ std::vector<Json> read_scalings(const ConfigKeys& model, std::int64_t layers,
                                 const std::string& where) {
   const Block usual = read_scaled_block(*model.find("block"), where + ": `block`");
   std::vector<Json> scalings(static_cast<std::size_t>(layers), usual.scaling);
-  if (model.find("block_overrides") == nullptr) return scalings;
-  const ConfigKeys overrides = model.required_object("block_overrides");
+  const auto overrides = model.object("block_overrides");
+  if (!overrides) return scalings;
   for (std::size_t layer = 0; layer < scalings.size(); ++layer) {
     const std::string key = std::to_string(layer);
-    const Json* json = overrides.find(key);
+    const Json* json = overrides->find(key);
     if (json == nullptr) continue;
     Block block = read_scaled_block(*json, where + ": `block_overrides`: `" + key + "`");
     if (block.rest != usual.rest)
-      overrides.fail(
+      overrides->fail(
           key,
           "differs from `block` in more than the scaling of rotations, which is not supported");
     scalings[layer] = std::move(block.scaling);
@@ -184,8 +184,8 @@ void read_layers(const ConfigKeys& model, std::int64_t layers, const std::string
 std::int64_t read_sequence_length(const ConfigKeys& experiment) {
   for (const auto& [part, key] :
        {std::pair{"train_module", "max_sequence_length"}, {"dataset", "sequence_length"}}) {
-    if (experiment.find(part) == nullptr) continue;
-    if (const auto length = experiment.required_object(part).integer(key)) return *length;
+    const auto object = experiment.object(part);
+    if (const auto length = object ? object->integer(key) : std::nullopt) return *length;
   }
   experiment.fail(
       "train_module",
@@ -193,13 +193,10 @@ std::int64_t read_sequence_length(const ConfigKeys& experiment) {
 }
 
 void read_tokens(const ConfigKeys& experiment, Json& hf) {
-  for (const char* id : {"eos_token_id", "bos_token_id", "pad_token_id"}) hf[id] = nullptr;
-  if (experiment.find("dataset") == nullptr) return;
-  const ConfigKeys dataset = experiment.required_object("dataset");
-  if (dataset.find("tokenizer") == nullptr) return;
-  const ConfigKeys tokenizer = dataset.required_object("tokenizer");
+  const auto dataset = experiment.object("dataset");
+  const auto tokenizer = dataset ? dataset->object("tokenizer") : std::nullopt;
   for (const char* id : {"eos_token_id", "bos_token_id", "pad_token_id"})
-    hf[id] = or_null(tokenizer.integer(id));
+    hf[id] = tokenizer ? or_null(tokenizer->integer(id)) : Json(nullptr);
 }
 
 }  // namespace
