@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/data_lines.h"
 #include "cli/next_steps.h"
 #include "core/compute/policy.h"
 #include "core/files/json.h"
@@ -105,12 +106,7 @@ void print_report(const data::TokenizeReport& report, double seconds) {
               << counted(static_cast<std::int64_t>(output.documents), "document") << ", sha256 "
               << output.digest.hex() << '\n';
   }
-  if (report.bad_line_count > 0) {
-    std::cout << counted(static_cast<std::int64_t>(report.bad_line_count), "bad line")
-              << (report.bad_line_count == 1 ? " was skipped: " : " were skipped; the first: ")
-              << safe_line(report.bad_lines.front().file) << ':' << report.bad_lines.front().line
-              << ": " << safe_line(report.bad_lines.front().problem) << '\n';
-  }
+  std::cout << bad_lines_text(report.bad_lines);
   const auto bytes = static_cast<double>(report.text_bytes);
   std::cout << format_bytes(bytes) << " of text"
             << formatted(" in %.1f s, %.1f MB/s\n", seconds, bytes / 1e6 / seconds);
@@ -135,8 +131,7 @@ void run_tokenize(const TokenizeArguments& arguments) {
   options.output = arguments.output;
   options.eos_token_id = arguments.eos_token_id;
   if (arguments.dtype != "auto") options.dtype = data::parse_token_dtype(arguments.dtype);
-  options.on_bad_line =
-      arguments.on_bad_line == "skip" ? data::BadLinePolicy::kSkip : data::BadLinePolicy::kStop;
+  options.on_bad_line = bad_line_policy(arguments.on_bad_line);
   options.threads = resolve_policy("portable", "auto", arguments.threads).threads;
   options.max_tokens_per_file = arguments.max_tokens_per_file;
   options.overwrite = arguments.overwrite;
@@ -234,10 +229,7 @@ void add_data_tokenize(const Command& data) {
       .option("--dtype", arguments.dtype,
               "uint16, uint32, or auto: the narrowest that holds the vocabulary")
       .one_of({"auto", "uint16", "uint32"});
-  command
-      .option("--on-bad-line", arguments.on_bad_line,
-              "What to do with a line that gives no document: stop or skip")
-      .one_of({"stop", "skip"});
+  add_on_bad_line(command, arguments.on_bad_line);
   command.number("--threads", arguments.threads, kThreads,
                  "Number of threads; 0: every core that the process may use. The result does not "
                  "depend on it");

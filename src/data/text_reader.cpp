@@ -302,6 +302,10 @@ std::uint64_t ByteSource::file_size() const { return state_->file.size(); }
 std::uint64_t ByteSource::file_position() const { return state_->file.position(); }
 Digest ByteSource::digest() { return state_->file.digest(); }
 
+std::string too_long_problem() {
+  return "is longer than " + std::to_string(LineReader::kMaxLine) + " bytes";
+}
+
 LineReader::LineReader(const std::filesystem::path& path, std::size_t max_line)
     : path_(path), source_(path), max_line_(max_line), block_(kBlock) {}
 

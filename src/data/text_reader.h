@@ -52,6 +52,9 @@ struct Line {
   bool too_long = false;     ///< longer than the bound: `bytes` holds its beginning only
 };
 
+/// What is wrong with a line that is too long.
+std::string too_long_problem();
+
 /// The lines of a plain, gzip or zstd file, one after the other, in bounded memory.
 class LineReader {
  public:

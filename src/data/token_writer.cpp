@@ -44,10 +44,7 @@ std::filesystem::path TokenWriter::part_path(std::size_t part) const {
 
 void TokenWriter::open_next() {
   const std::filesystem::path path = part_path(parts_.size());
-  if (!overwrite_ && std::filesystem::exists(path)) {
-    throw Error(ErrorKind::kUsage,
-                path.string() + ": exists already; choose another output, or give --overwrite");
-  }
+  if (!overwrite_) require_absent(path);
   files_.push_back(std::make_unique<OutputFile>(path));
   parts_.push_back({.path = path, .tokens = 0, .documents = 0, .digest = {}});
   hash_ = Sha256();

@@ -1,8 +1,5 @@
 #include "data/tokenize.h"
 
-#include <chrono>
-#include <exception>
-#include <memory>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -14,28 +11,12 @@
 #include "core/process/terminal.h"
 #include "core/text/text.h"
 #include "data/python_text.h"
-#include "data/text_reader.h"
 
 namespace olmo::data {
 namespace {
 
 constexpr std::string_view kEndOfText = "<|endoftext|>";
 constexpr std::uint64_t kOlmoTokensPerFile = 512ULL << 20;
-constexpr std::size_t kChunkBytes =
-    std::size_t{8} << 20;  ///< lines in memory at once: two chunks, or one line if it is longer
-constexpr std::size_t kGroupBytes = std::size_t{64} << 10;  ///< unit of work of one thread
-
-/// Consecutive lines, possibly of several sources. Their memory is used again.
-struct Chunk {
-  struct Item {
-    Line line;
-    std::size_t source = 0;
-  };
-  std::vector<Item> items;
-  std::size_t count = 0;
-  std::vector<std::pair<std::size_t, std::size_t>> groups;  ///< [first, last) of items
-  std::uint64_t bytes_read = 0;  ///< of all sources, when the chunk was full
-};
 
 /// What became of a group of lines.
 struct Encoded {
@@ -49,86 +30,17 @@ struct Encoded {
   };
   std::vector<Skipped> skipped;
   std::uint64_t text_bytes = 0;
-  std::exception_ptr failure;
 };
 
-/// Reads the sources one after the other, a chunk at a time.
-class ChunkReader {
- public:
-  explicit ChunkReader(std::vector<std::filesystem::path> paths) : paths_(std::move(paths)) {
-    for (const auto& path : paths_) {
-      std::error_code error;
-      const auto size = std::filesystem::file_size(path, error);
-      if (!error) bytes_total_ += size;
-    }
-  }
-
-  void read(Chunk& chunk) {
-    chunk.count = 0;
-    chunk.groups.clear();
-    std::size_t bytes = 0;
-    std::size_t group_bytes = 0;
-    while (bytes < kChunkBytes) {
-      if (chunk.items.size() == chunk.count) chunk.items.emplace_back();
-      Chunk::Item& item = chunk.items[chunk.count];
-      if (!next(item)) break;
-      if (chunk.groups.empty() || group_bytes >= kGroupBytes) {
-        chunk.groups.emplace_back(chunk.count, chunk.count);
-        group_bytes = 0;
-      }
-      chunk.groups.back().second = ++chunk.count;
-      bytes += item.line.bytes.size() + 1;
-      group_bytes += item.line.bytes.size() + 1;
-    }
-    chunk.bytes_read = bytes_done_ + (reader_ ? reader_->source().file_position() : 0);
-  }
-
-  [[nodiscard]] std::uint64_t bytes_total() const { return bytes_total_; }
-  std::vector<SourceReport>& sources() { return sources_; }
-
- private:
-  bool next(Chunk::Item& item) {
-    while (sources_.size() < paths_.size() || reader_) {
-      if (!reader_) {
-        reader_ = std::make_unique<LineReader>(paths_[sources_.size()]);
-        SourceReport& source = sources_.emplace_back();
-        source.path = paths_[sources_.size() - 1].string();
-        source.bytes = reader_->source().file_size();
-        source.compression = reader_->source().compression();
-      }
-      if (reader_->next(item.line)) {
-        item.source = sources_.size() - 1;
-        ++sources_.back().lines;
-        return true;
-      }
-      bytes_done_ += reader_->source().file_position();
-      sources_.back().digest = reader_->source().digest();
-      reader_.reset();
-    }
-    return false;
-  }
-
-  std::vector<std::filesystem::path> paths_;
-  std::unique_ptr<LineReader> reader_;
-  std::vector<SourceReport> sources_;
-  std::uint64_t bytes_done_ = 0;
-  std::uint64_t bytes_total_ = 0;
-};
-
-bool is_blank(std::string_view line) {
-  return line.find_first_not_of(" \t\r") == std::string_view::npos;
-}
-
-void encode_line(const Chunk& chunk, std::size_t index, const Tokenizer& tokenizer,
+void encode_line(const LineChunk& chunk, std::size_t index, const Tokenizer& tokenizer,
                  std::uint32_t eos, Encoded& out) {
   const Line& line = chunk.items[index].line;
-  if (line.too_long) {
-    out.skipped.push_back({index, Encoded::Skipped::kBad,
-                           "is longer than " + std::to_string(LineReader::kMaxLine) + " bytes"});
+  if (is_blank(line)) {
+    out.skipped.push_back({index, Encoded::Skipped::kBlank, ""});
     return;
   }
-  if (is_blank(line.bytes)) {
-    out.skipped.push_back({index, Encoded::Skipped::kBlank, ""});
+  if (line.too_long) {
+    out.skipped.push_back({index, Encoded::Skipped::kBad, too_long_problem()});
     return;
   }
   const DocumentText document = parse_document(line.bytes);
@@ -149,14 +61,13 @@ void encode_line(const Chunk& chunk, std::size_t index, const Tokenizer& tokeniz
   out.text_bytes += text.size();
 }
 
-void encode_group(const Chunk& chunk, std::size_t group, const Tokenizer& tokenizer,
+void encode_group(const LineChunk& chunk, std::size_t group, const Tokenizer& tokenizer,
                   std::uint32_t eos, Encoded& out) {
   out.ids.clear();
   out.ends.clear();
   out.sources.clear();
   out.skipped.clear();
   out.text_bytes = 0;
-  out.failure = nullptr;
   for (std::size_t i = chunk.groups[group].first; i < chunk.groups[group].second; ++i)
     encode_line(chunk, i, tokenizer, eos, out);
 }
@@ -166,6 +77,7 @@ class Run {
  public:
   Run(const TokenizeOptions& options, const Tokenizer& tokenizer)
       : options_(options), tokenizer_(tokenizer), reader_(expand_inputs(options.inputs)) {
+    report_.bad_lines = BadLines(options.on_bad_line);
     choose_eos();
     choose_dtype();
     // OpenMP may not be handed fewer than one.
@@ -182,16 +94,16 @@ class Run {
                                                                   : 0;
     UnfinishedOutput unfinished(options_.output.string());
     TokenWriter writer(options_.output, report_.dtype, limit, options_.overwrite);
-    Chunk current;
-    Chunk next;
-    reader_.read(current);
-    while (current.count > 0) {
-      encode_chunk(current, next);
-      for (std::size_t group = 0; group < current.groups.size(); ++group)
-        store(current, encoded_[group], writer);
-      report_progress(current);
-      std::swap(current, next);
-    }
+    ReadingProgress reading(options_.on_progress, reader_, "tokenizing");
+    process_lines<Encoded>(
+        reader_, options_.threads,
+        [&](const LineChunk& chunk, std::size_t group, Encoded& out) {
+          encode_group(chunk, group, tokenizer_, report_.eos_token_id, out);
+        },
+        [&](const LineChunk& chunk, std::size_t, const Encoded& made) {
+          store(chunk, made, writer);
+        },
+        [&](const LineChunk& chunk) { reading.tell(chunk, [&] { return progress(); }); });
     finish(writer, unfinished);
     return std::move(report_);
   }
@@ -227,80 +139,40 @@ class Run {
     }
   }
 
-  /// Encodes `current` while the next chunk is read: reading is the first of the units of work that
-  /// the threads take.
-  void encode_chunk(const Chunk& current, Chunk& next) {
-    const auto groups = static_cast<std::int64_t>(current.groups.size());
-    if (encoded_.size() < current.groups.size()) encoded_.resize(current.groups.size());
-    std::exception_ptr read_failure;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(options_.threads)
-    for (std::int64_t unit = 0; unit <= groups; ++unit) {
-      std::exception_ptr& failure =
-          unit == 0 ? read_failure : encoded_[static_cast<std::size_t>(unit - 1)].failure;
-      try {  // an exception may not leave a parallel loop: it is kept and thrown after it
-        if (unit == 0) {
-          reader_.read(next);
-        } else {
-          const auto group = static_cast<std::size_t>(unit - 1);
-          encode_group(current, group, tokenizer_, report_.eos_token_id, encoded_[group]);
-        }
-      } catch (...) {
-        failure = std::current_exception();
-      }
-    }
-    for (std::size_t group = 0; group < current.groups.size(); ++group) {
-      if (encoded_[group].failure) std::rethrow_exception(encoded_[group].failure);
-    }
-    pending_failure_ = read_failure;
-  }
-
-  void store(const Chunk& chunk, const Encoded& group, TokenWriter& writer) {
+  void store(const LineChunk& chunk, const Encoded& group, TokenWriter& writer) {
     for (const Encoded::Skipped& skipped : group.skipped)
       count_skipped(chunk.items[skipped.item], skipped);
     std::size_t begin = 0;
     for (std::size_t i = 0; i < group.ends.size(); ++i) {
       writer.append_document(std::span(group.ids).subspan(begin, group.ends[i] - begin));
       begin = group.ends[i];
-      ++reader_.sources()[group.sources[i]].documents;
+      ++counts(group.sources[i]).documents;
     }
     report_.documents += group.ends.size();
     report_.tokens += group.ids.size();
     report_.text_bytes += group.text_bytes;
   }
 
-  void count_skipped(const Chunk::Item& item, const Encoded::Skipped& skipped) {
-    SourceReport& source = reader_.sources()[item.source];
+  SourceReport& counts(std::size_t source) {
+    if (report_.sources.size() <= source) report_.sources.resize(source + 1);
+    return report_.sources[source];
+  }
+
+  void count_skipped(const LineChunk::Item& item, const Encoded::Skipped& skipped) {
+    SourceReport& source = counts(item.source);
     if (skipped.why == Encoded::Skipped::kBlank) ++source.blank_lines;
     if (skipped.why == Encoded::Skipped::kEmpty) ++source.empty_documents;
     if (skipped.why != Encoded::Skipped::kBad) return;
-    if (options_.on_bad_line == BadLinePolicy::kStop) {
-      throw Error(ErrorKind::kInput, source.path + ":" + std::to_string(item.line.number) +
-                                         ": the line " + skipped.problem +
-                                         "; repair it, or give --on-bad-line skip");
-    }
+    report_.bad_lines.add({reader_.sources()[item.source].path, item.line.number, skipped.problem});
     ++source.bad_lines;
-    ++report_.bad_line_count;
-    if (report_.bad_lines.size() < TokenizeReport::kMaxListedBadLines) {
-      report_.bad_lines.push_back({source.path, item.line.number, skipped.problem});
-    }
   }
 
-  void report_progress(const Chunk& chunk) {
-    // A damaged file is reported after the lines before it, so that the first fault in the order of
-    // the input is named.
-    if (pending_failure_) std::rethrow_exception(std::exchange(pending_failure_, nullptr));
-    const auto now = std::chrono::steady_clock::now();
-    if (!options_.on_progress || now - last_progress_ < std::chrono::milliseconds(200)) return;
-    last_progress_ = now;
-    const auto read = static_cast<double>(chunk.bytes_read);  // compressed, as the files are
-    const auto total = static_cast<double>(reader_.bytes_total());
+  [[nodiscard]] Progress progress() const {
     const auto tokens = formatted("%.1f M tokens", static_cast<double>(report_.tokens) / 1e6);
-    options_.on_progress(
-        {.what = "tokenizing " + format_bytes(read) + " of " + format_bytes(total),
-         .fraction = total > 0 ? read / total : 0,
-         .tokens = static_cast<std::int64_t>(report_.tokens),
-         .facts = {{counted(static_cast<std::int64_t>(report_.documents), "document"), 4},
-                   {tokens, 3}}});
+    return {.what = {},
+            .tokens = static_cast<std::int64_t>(report_.tokens),
+            .facts = {{counted(static_cast<std::int64_t>(report_.documents), "document"), 4},
+                      {tokens, 3}}};
   }
 
   void finish(TokenWriter& writer, UnfinishedOutput& unfinished) {
@@ -308,10 +180,13 @@ class Run {
       throw Error(ErrorKind::kInput,
                   "data tokenize: no document in " +
                       counted(std::ssize(reader_.sources()), "input file") + " (" +
-                      counted(static_cast<std::int64_t>(report_.bad_line_count), "bad line") + ")");
+                      counted(static_cast<std::int64_t>(report_.bad_lines.count()), "bad line") +
+                      ")");
     }
     writer.finish();
-    report_.sources = std::move(reader_.sources());
+    report_.sources.resize(reader_.sources().size());
+    for (std::size_t i = 0; i < report_.sources.size(); ++i)
+      report_.sources[i].file = reader_.sources()[i];
     report_.outputs = writer.parts();
     unfinished.take_names();
     writer.publish();
@@ -344,11 +219,8 @@ class Run {
 
   const TokenizeOptions& options_;
   const Tokenizer& tokenizer_;
-  ChunkReader reader_;
+  LineChunkReader reader_;
   TokenizeReport report_;
-  std::vector<Encoded> encoded_;
-  std::exception_ptr pending_failure_;
-  std::chrono::steady_clock::time_point last_progress_{};
 };
 
 }  // namespace
@@ -364,13 +236,9 @@ Json to_json(const TokenizeReport& report) {
                {"dtype", to_string(report.dtype)},
                {"eos_token_id", report.eos_token_id},
                {"warnings", report.warnings},
-               {"bad_lines", {{"count", report.bad_line_count}, {"first", Json::array()}}},
+               {"bad_lines", to_json(report.bad_lines)},
                {"outputs", Json::array()},
                {"sources", Json::array()}};
-  for (const BadLine& bad : report.bad_lines) {
-    json["bad_lines"]["first"].push_back(
-        {{"file", bad.file}, {"line", bad.line}, {"problem", bad.problem}});
-  }
   for (const TokenWriter::Part& output : report.outputs) {
     json["outputs"].push_back({{"path", output.path.string()},
                                {"sha256", output.digest.hex()},
@@ -378,11 +246,11 @@ Json to_json(const TokenizeReport& report) {
                                {"documents", output.documents}});
   }
   for (const SourceReport& source : report.sources) {
-    json["sources"].push_back({{"path", source.path},
-                               {"bytes", source.bytes},
-                               {"sha256", source.digest.hex()},
-                               {"compression", to_string(source.compression)},
-                               {"lines", source.lines},
+    json["sources"].push_back({{"path", source.file.path},
+                               {"bytes", source.file.bytes},
+                               {"sha256", source.file.digest.hex()},
+                               {"compression", to_string(source.file.compression)},
+                               {"lines", source.file.lines},
                                {"documents", source.documents},
                                {"empty_documents", source.empty_documents},
                                {"blank_lines", source.blank_lines},

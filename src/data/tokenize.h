@@ -9,16 +9,12 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "core/files/json.h"
-#include "core/hash.h"
 #include "core/process/terminal.h"
-#include "data/text_reader.h"
+#include "data/documents/lines.h"
 #include "data/token_writer.h"
 #include "data/tokenizer/tokenizer.h"
 
 namespace olmo::data {
-
-/// What to do with a line that gives no document. Either way it is counted and located.
-enum class BadLinePolicy { kStop, kSkip };
 
 struct TokenizeOptions {
   std::vector<std::filesystem::path>
@@ -35,18 +31,8 @@ struct TokenizeOptions {
   OnProgress on_progress = {};  ///< called a few times a second at most
 };
 
-struct BadLine {
-  std::string file;
-  std::uint64_t line = 0;
-  std::string problem;
-};
-
 struct SourceReport {
-  std::string path;
-  std::uint64_t bytes = 0;
-  Digest digest;
-  Compression compression = Compression::kNone;
-  std::uint64_t lines = 0;
+  SourceFile file;
   std::uint64_t documents = 0;
   std::uint64_t empty_documents = 0;  ///< nothing but white space: skipped, as OLMo skips them
   std::uint64_t blank_lines = 0;
@@ -56,16 +42,13 @@ struct SourceReport {
 struct TokenizeReport {
   std::vector<TokenWriter::Part> outputs;
   std::vector<SourceReport> sources;
-  std::vector<BadLine> bad_lines;  ///< the first kMaxListedBadLines
-  std::uint64_t bad_line_count = 0;
+  BadLines bad_lines{BadLinePolicy::kStop};
   std::uint64_t tokens = 0;
   std::uint64_t documents = 0;
   std::uint64_t text_bytes = 0;  ///< UTF-8, after strip
   std::uint32_t eos_token_id = 0;
   TokenDtype dtype = TokenDtype::kUint16;
   std::vector<std::string> warnings;
-
-  static constexpr std::size_t kMaxListedBadLines = 100;
 };
 
 /// Text to token files, with the bits of OLMo's own preparation

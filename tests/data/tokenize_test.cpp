@@ -102,7 +102,7 @@ TEST_CASE("documents are stripped, closed by EOS and joined; empty ones are skip
   CHECK(scene.ids() == kAB);
   CHECK((report.documents == 2 && report.tokens == 5 && report.text_bytes == 3));
   CHECK((report.sources[0].empty_documents == 1 && report.sources[0].blank_lines == 1 &&
-         report.sources[0].lines == 4));
+         report.sources[0].file.lines == 4));
 }
 
 TEST_CASE("a document that ends with EOS gets no second one", "[data]") {
@@ -183,8 +183,8 @@ TEST_CASE("skipped bad lines are counted and located", "[data]") {
   options.on_bad_line = BadLinePolicy::kSkip;
   const auto report = tokenize(options, scene.tokenizer);
   CHECK(scene.ids() == kAB);
-  REQUIRE(report.bad_lines.size() == 2);
-  CHECK((report.bad_lines[0].line == 2 && report.bad_lines[1].line == 3));
+  REQUIRE(report.bad_lines.first().size() == 2);
+  CHECK((report.bad_lines.first()[0].line == 2 && report.bad_lines.first()[1].line == 3));
   const Json facts = olmo::read_json_file(scene.folder / "out.npy.json");
   CHECK(facts.at("bad_lines").at("count") == 2);
   CHECK(facts.at("on_bad_line") == "skip");

@@ -255,6 +255,12 @@ void OutputFolder::publish() {
   fsync_path(target_.parent_path());
 }
 
+void require_absent(const fs::path& path) {
+  if (fs::exists(fs::symlink_status(path)))
+    throw Error(ErrorKind::kUsage,
+                path.string() + ": exists already; choose another output, or give --overwrite");
+}
+
 void write_file_atomically(const fs::path& path, std::string_view bytes) {
   OutputFile file(path);
   file.append(bytes);

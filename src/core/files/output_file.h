@@ -100,6 +100,9 @@ class OutputFolder {
 /// Writes a whole OutputFile. Throws as it does.
 void write_file_atomically(const std::filesystem::path& path, std::string_view bytes);
 
+/// Throws Error(kUsage) if something is at `path`: for commands that take --overwrite.
+void require_absent(const std::filesystem::path& path);
+
 /// fsync of a file or a directory (a rename is durable only after its directory is synced). Throws
 /// Error(kFailure).
 void fsync_path(const std::filesystem::path& path);

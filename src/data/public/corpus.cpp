@@ -6,11 +6,11 @@
 #include <unordered_set>
 
 #include <nlohmann/json.hpp>
-#include <zlib.h>
 
 #include "core/error.h"
 #include "core/files/output_file.h"
 #include "core/files/recorded_json.h"
+#include "data/documents/line_writer.h"
 #include "data/text_reader.h"
 
 namespace olmo::data {
@@ -102,7 +102,7 @@ std::optional<TrainingText> training_text(const std::string& task, const Json& d
                       .question = query};
 }
 
-void add_strings(const Json& value, EvaluationIndex& index) {
+void add_strings(const Json& value, WordIndex& index) {
   if (value.is_string()) index.add(value.get<std::string>());
   if (!value.is_structured()) return;
   for (const Json& part : value) add_strings(part, index);
@@ -110,7 +110,7 @@ void add_strings(const Json& value, EvaluationIndex& index) {
 
 /// Every string of an evaluation doc, and what a model would read: the question with each answer,
 /// the passage alone.
-void add_evaluation_doc(const Json& doc, EvaluationIndex& index) {
+void add_evaluation_doc(const Json& doc, WordIndex& index) {
   add_strings(doc, index);
   const std::string query = text_field(doc, "query");
   if (const auto end = query.rfind(kQuestionMark); end != std::string::npos)
@@ -147,95 +147,11 @@ bool is_training_set(const fs::path& file) {
   return file.parent_path().filename().string().rfind("train", 0) == 0;
 }
 
-/// Lines into a file, through gzip if its name asks for that. No time stamp: the same lines give
-/// the same bytes.
-class LineWriter {
- public:
-  explicit LineWriter(const fs::path& path)
-      : file_(path), compressed_(path.extension() == ".gz"), block_(1 << 18) {
-    if (compressed_ &&
-        deflateInit2(&stream_, 6, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
-      throw Error(ErrorKind::kFailure, "zlib cannot be initialised");
-    }
-  }
-  ~LineWriter() {
-    if (compressed_) deflateEnd(&stream_);
-  }
-  LineWriter(const LineWriter&) = delete;
-  LineWriter& operator=(const LineWriter&) = delete;
-
-  void write(std::string line) {
-    line += '\n';
-    compressed_ ? deflate_some(line, Z_NO_FLUSH) : file_.append(line);
-  }
-  void publish() {
-    if (compressed_) deflate_some("", Z_FINISH);
-    file_.publish();
-  }
-
- private:
-  void deflate_some(std::string_view bytes, int flush) {
-    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-    stream_.avail_in = static_cast<uInt>(bytes.size());
-    do {
-      stream_.next_out = reinterpret_cast<Bytef*>(block_.data());
-      stream_.avail_out = static_cast<uInt>(block_.size());
-      deflate(&stream_, flush);
-      file_.append({block_.data(), block_.size() - stream_.avail_out});
-    } while (stream_.avail_out == 0);
-  }
-
-  OutputFile file_;
-  bool compressed_;
-  z_stream stream_{};
-  std::vector<char> block_;
-};
-
-constexpr std::uint64_t kFnvOffset = 14695981039346656037ULL;
-constexpr std::uint64_t kFnvPrime = 1099511628211ULL;
-
-/// Lower case of an ASCII letter or digit; 0 for everything else.
-char word_character(char c) {
-  if (c >= 'A' && c <= 'Z') return static_cast<char>(c - 'A' + 'a');
-  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '\0';
-}
-
-/// FNV-1a of each word.
-std::vector<std::uint64_t> words_of(std::string_view text) {
-  std::vector<std::uint64_t> words;
-  bool inside = false;
-  for (const char raw : text) {
-    const char c = word_character(raw);
-    if (c != '\0') {
-      if (!inside) words.push_back(kFnvOffset);
-      words.back() = (words.back() ^ static_cast<unsigned char>(c)) * kFnvPrime;
-    }
-    inside = c != '\0';
-  }
-  return words;
-}
-
-std::uint64_t combine(const std::uint64_t* words, std::size_t count) {
-  std::uint64_t hash = kFnvOffset + count;
-  for (std::size_t i = 0; i < count; ++i) {
-    hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15ULL;
-    hash ^= hash >> 32;
-  }
-  return hash;
-}
-
-void sort_unique(std::vector<std::uint64_t>& values) {
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
-}
-
 }  // namespace
 
-CorpusReport make_corpus(const fs::path& training_folder, const fs::path& evaluation_folder,
-                         const fs::path& output) {
-  CorpusReport report;
-  EvaluationIndex index;
-  const auto training_files = request_files(training_folder);
+std::uint64_t add_evaluation_records(const fs::path& training_folder,
+                                     const fs::path& evaluation_folder, WordIndex& index) {
+  std::uint64_t documents = 0;
   std::unordered_set<std::string>
       seen_docs;  // the same doc is in several files: other shots, other splits of the same set
   for (const fs::path& folder : {evaluation_folder, training_folder}) {
@@ -243,11 +159,21 @@ CorpusReport make_corpus(const fs::path& training_folder, const fs::path& evalua
       if (is_training_set(file)) continue;
       for_each_doc(file, seen_docs, [&](const Json& doc) {
         add_evaluation_doc(doc, index);
-        ++report.evaluation_documents;
+        ++documents;
       });
     }
   }
+  return documents;
+}
+
+CorpusReport make_corpus(const fs::path& training_folder, const fs::path& evaluation_folder,
+                         const fs::path& output) {
+  CorpusReport report;
+  WordIndex index;
+  const auto training_files = request_files(training_folder);
+  report.evaluation_documents = add_evaluation_records(training_folder, evaluation_folder, index);
   index.sort();
+  std::unordered_set<std::string> seen_docs;
   const NewFolders folders(output.parent_path());
   LineWriter writer(output);
   std::unordered_set<std::string> seen_texts;
@@ -278,6 +204,7 @@ CorpusReport make_corpus(const fs::path& training_folder, const fs::path& evalua
       }
     });
   }
+  writer.finish();
   writer.publish();
   return report;
 }
@@ -299,40 +226,6 @@ Json to_json(const CorpusReport& report) {
           {"text_bytes", text_bytes},
           {"evaluation_documents", report.evaluation_documents},
           {"sources", std::move(sources)}};
-}
-
-void EvaluationIndex::add(std::string_view text) {
-  const auto words = words_of(text);
-  if (words.empty()) return;
-  texts_.push_back(combine(words.data(), words.size()));
-  for (std::size_t i = 0; i + kRun <= words.size(); ++i)
-    runs_.push_back(combine(words.data() + i, kRun));
-  if (runs_.size() > 2 * sorted_runs_ + (std::size_t{1} << 22)) compact();
-}
-
-void EvaluationIndex::compact() {
-  sort_unique(runs_);
-  sorted_runs_ = runs_.size();
-}
-
-void EvaluationIndex::sort() {
-  sort_unique(texts_);
-  compact();
-}
-
-bool EvaluationIndex::is_text(std::string_view text) const {
-  const auto words = words_of(text);
-  return !words.empty() &&
-         std::binary_search(texts_.begin(), texts_.end(), combine(words.data(), words.size()));
-}
-
-bool EvaluationIndex::shares_run(std::string_view text) const {
-  const auto words = words_of(text);
-  for (std::size_t i = 0; i + kRun <= words.size(); ++i) {
-    if (std::binary_search(runs_.begin(), runs_.end(), combine(words.data() + i, kRun)))
-      return true;
-  }
-  return false;
 }
 
 }  // namespace olmo::data

@@ -125,16 +125,3 @@ TEST_CASE("a folder without records points to data fetch", "[data]") {
   REQUIRE(error);
   CHECK((error->kind == olmo::ErrorKind::kInput && error->says("data fetch")));
 }
-
-TEST_CASE("a run of 13 words is found wherever it lies, 12 are not", "[data]") {
-  EvaluationIndex index;
-  index.add(kLong);
-  index.sort();
-  CHECK(index.shares_run(
-      "x two three four five six seven eight nine ten eleven twelve thirteen, FOURTEEN y"));
-  CHECK_FALSE(index.shares_run(
-      "x three four five six seven eight nine ten eleven twelve thirteen fourteen y"));
-  CHECK(index.is_text(
-      "One-two three four five six seven eight nine ten eleven twelve thirteen fourteen!"));
-  CHECK_FALSE(index.is_text("one two"));
-}
