@@ -169,6 +169,7 @@ void add_data(const Command& program, const char* group) {
       "  olmo-harness data inspect configs/train/quickstart.json data.paths=[corpus.npy] --step 1");
   add_data_fetch(data);
   add_data_corpus(data);
+  add_data_dedup(data);
   add_data_tokenize(data);
   add_data_inspect(data);
   add_data_stats(data);
