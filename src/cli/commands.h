@@ -37,6 +37,7 @@ std::optional<std::string> version_reference(const std::vector<std::string>& wor
 void add_data_fetch(const Command& data);
 void add_data_corpus(const Command& data);
 void add_data_dedup(const Command& data);
+void add_data_mix(const Command& data);
 void add_data_tokenize(const Command& data);
 void add_data_inspect(const Command& data);
 void add_data_stats(const Command& data);

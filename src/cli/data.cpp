@@ -170,6 +170,7 @@ void add_data(const Command& program, const char* group) {
   add_data_fetch(data);
   add_data_corpus(data);
   add_data_dedup(data);
+  add_data_mix(data);
   add_data_tokenize(data);
   add_data_inspect(data);
   add_data_stats(data);

@@ -85,7 +85,7 @@ void Findings::require_keys(const ConfigNode& map, const std::string& path,
   for (std::size_t i = 0; i < map.keys.size(); ++i) {
     if (std::find(known.begin(), known.end(), map.keys[i]) != known.end()) continue;
     const auto close = nearest(map.keys[i], known);
-    errors.push_back(line(&map.children[i], path + "." + map.keys[i],
+    errors.push_back(line(&map.children[i], (path.empty() ? "" : path + ".") + map.keys[i],
                           "is not a key" + (close ? "; did you mean `" + *close + "`?" : "")));
   }
 }

@@ -5,6 +5,9 @@
 #include "core/error.h"
 #include "core/files/input_file.h"
 #include "data/arrow/arrow_stream.h"
+#include "data/documents/attributes.h"
+#include "data/documents/lines.h"
+#include "data/documents/json_path.h"
 #include "data/order.h"
 #include "data/public/fetch.h"
 #include "data/text_reader.h"
@@ -144,6 +147,33 @@ std::vector<std::string> order_seeds() {
   return {read_file(path.string() + ".json") + std::string(1, '\0') + read_file(path)};
 }
 
+/// A path, then a line feed, then a document that it looks into and whose spans are replaced.
+void parse_json_path(const std::string& input) {
+  const auto end = std::min(input.find('\n'), input.size());
+  const data::JsonPath path(std::string_view(input).substr(0, end));
+  const auto parsed = data::parse_whole_document(
+      {.bytes = input.substr(std::min(end + 1, input.size())), .number = 2, .too_long = false});
+  if (!parsed.problem.empty()) return;
+  std::vector<data::Span> spans;
+  for (const Json* value : path.find(*parsed.document)) {
+    if (value->is_number_unsigned())
+      spans.push_back(
+          {.begin = value->get<std::uint64_t>() / 7, .end = value->get<std::uint64_t>()});
+  }
+  (void)data::replace_spans((*parsed.document)["text"].get<std::string>(), spans);
+}
+
+std::vector<std::string> json_path_seeds() {
+  const std::string document =
+      "\n{\"text\": \"a \\u00e9 long text\", \"s\": [[0, 5, 1.0], [7, 9, 0.5]], \"f\": true, "
+      "\"o\": {\"a key\": 3}}";
+  std::vector<std::string> seeds;
+  for (const char* path : {"$.s[*][1]", "$.s[?(@[2] >= 0.5 && !@[3])][0]", "$@.o['a key']",
+                           "$[?(@.f == true)].o.*", "$.s[?((@[0] < 1 || @[1] != 'x') && $.o)]"})
+    seeds.push_back(path + document);
+  return seeds;
+}
+
 }  // namespace
 
 std::vector<Target> data_targets() {
@@ -152,6 +182,7 @@ std::vector<Target> data_targets() {
           {"text", 1 << 13, parse_text, text_seeds},
           {"token_file", 1 << 10, parse_token_file, token_file_seeds},
           {"arrow", 1 << 13, parse_arrow, [] { return files_below("tests/data/data", ".arrow"); }},
+          {"json_path", 1 << 10, parse_json_path, json_path_seeds},
           {"order", 1 << 10, parse_order, order_seeds},
           {"wheel", 1 << 12, parse_wheel, wheel_seeds}};
 }

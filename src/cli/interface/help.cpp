@@ -91,8 +91,7 @@ class HelpFormatter : public CLI::Formatter {
   /// What Command::overrides() takes is no argument to the parser.
   [[nodiscard]] std::string overrides(const CLI::App& app) const {
     if (!app.get_allow_extras()) return {};
-    return entry("key.path=value", "Sets a key of the config, e.g. data.paths=[corpus.npy]",
-                 width_);
+    return entry("key.path=value", "Sets a key of the config; a list is [a, b]", width_);
   }
 
   std::size_t width_ = help_width();

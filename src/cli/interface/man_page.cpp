@@ -94,8 +94,7 @@ std::string command_text(const CommandFacts& command) {
   for (const auto& argument : command.arguments)
     text += entry(italic(argument.names.front()), sentence(argument.text));
   if (command.sets_keys)
-    text += entry(italic("key.path=value"),
-                  "Sets a key of the config, e.g. " + roff("data.paths=[corpus.npy]") + ".");
+    text += entry(italic("key.path=value"), "Sets a key of the config; a list is [a, b].");
   for (const auto& option : command.options) {
     if (option.names.front() != "--help") text += entry(tag_of(option), sentence(option.text));
   }
