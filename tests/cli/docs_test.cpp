@@ -3,7 +3,8 @@
 //
 // A block "```sh" is run, "```sh REASON" is not, for that reason. "exit code N" in a command's
 // comment is the exit code that it must have, 0 without it. A block "```text" shows lines of what
-// the block before it printed, "…" standing for anything.
+// the block before it printed, "…" standing for anything. A block "```yaml FILE" is written to the
+// file.
 #include <regex>
 #include <set>
 
@@ -101,6 +102,13 @@ std::string script_of(const Fence& fence) {
   return script;
 }
 
+/// A script that writes the file that the block is named after.
+std::string file_of(const Fence& fence) {
+  std::string script = "cat >" + fence.info.substr(fence.info.find(' ') + 1) + " <<'END'\n";
+  for (const auto& line : fence.lines) script += line + "\n";
+  return script + "END\n";
+}
+
 int exit_code_of(const std::string& command) {
   static const std::regex kCode("#.*exit code (\\d+)");
   std::smatch match;
@@ -131,11 +139,14 @@ void check_block(const Fence& fence, const std::string& output, const Fence* sho
 const PageScene& scene_after_all_pages() {
   static const auto kScene = [] {
     auto scene = std::make_unique<PageScene>();
-    for (const char* name : {"train", "export", "evaluate", "compare", "audit", "formats", "clusters"}) {
+    for (const char* name :
+         {"train", "corpus", "export", "evaluate", "compare", "audit", "formats", "clusters"}) {
       const auto page = read_document(kRoot / "docs" / (std::string(name) + ".md"));
       std::string script;
-      for (const auto& fence : page.fences)
+      for (const auto& fence : page.fences) {
         if (fence.info == "sh") script += script_of(fence) + "printf '\\nNEXT\\n'\n";
+        if (fence.info.starts_with("yaml ")) script += file_of(fence);
+      }
       std::string output = scene->output_of(script);
       for (std::size_t i = 0; i < page.fences.size(); ++i) {
         if (page.fences[i].info != "sh") continue;
