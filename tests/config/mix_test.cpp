@@ -2,6 +2,8 @@
 
 #include <fstream>
 
+#include <nlohmann/json.hpp>
+
 #include "core/error.h"
 #include "support/catch.h"
 #include "support/environment.h"
@@ -106,6 +108,25 @@ processes: 188
   const data::MixStream& second = config.options.streams[1];
   CHECK((second.attributes == first.attributes && second.ending == ".zst"));
   CHECK(second.max_size_in_bytes == 2ULL << 30);
+}
+
+TEST_CASE("a mix by a config has the documents that Dolma's mixer writes", "[config]") {
+  const std::filesystem::path golden = OLMO_TEST_DATA "/data/dolma";
+  const test::TemporaryDirectory folder;
+  const auto config =
+      read_mix_config((golden / "mix.json").string(),
+                      {"streams.0.documents=[" + (golden / "documents").string() + "]",
+                       "streams.0.output.path=" + (folder / "out").string(), "processes=1"});
+  data::mix(config.options);
+  data::LineReader ours(folder / "out" / "s-0000.jsonl"), expected(golden / "mixed.jsonl");
+  int lines = 0;
+  for (data::Line line, other; expected.next(line); ++lines) {
+    REQUIRE(ours.next(other));
+    CHECK(Json::parse(other.bytes) == Json::parse(line.bytes));
+  }
+  CHECK(lines > 10);
+  data::Line more;
+  CHECK_FALSE(ours.next(more));
 }
 
 TEST_CASE("keys can be set from the command line", "[config]") {

@@ -70,6 +70,32 @@ TEST_CASE("of documents with one text the first stays, its line as it was", "[da
   CHECK((report.text_bytes == 18 && report.duplicate_bytes == 4));
 }
 
+TEST_CASE("what is found is what Dolma's deduper finds", "[data]") {
+  const auto golden = std::filesystem::path(OLMO_TEST_DATA) / "data/dolma";
+  const Json expected = olmo::read_json_file(golden / "duplicates.json");
+  const ScratchFolder folder;
+  std::filesystem::copy(golden / "documents", folder / "documents");
+  for (const auto& [by, duplicates] : expected.items()) {
+    INFO(by);
+    DedupOptions options;
+    options.inputs = {folder / "documents"};
+    options.by = by == "document"    ? DedupBy::kDocument
+                 : by == "paragraph" ? DedupBy::kParagraph
+                                     : DedupBy::kField;
+    options.field = by;
+    options.attributes = "dup";
+    options.overwrite = true;
+    Json found = Json::array();
+    for (const auto& output : dedup(options).outputs) {
+      for (const Json& line : lines_of(output)) {
+        for (const Json& span : line.at("attributes").at("dup"))
+          found.push_back(by == "paragraph" ? Json{line.at("id"), span.at(0)} : line.at("id"));
+      }
+    }
+    CHECK(found == duplicates);
+  }
+}
+
 TEST_CASE("texts of white space alone equal none", "[data]") {
   const Scene scene;
   dedup(scene.options(document("a", "") + document("b", "") + document("c", " \n") +

@@ -79,6 +79,27 @@ TEST_CASE("documents are taken that match an include and no exclude", "[data]") 
   CHECK((report.streams[0].documents == 3 && report.streams[0].filtered == 2));
 }
 
+TEST_CASE("filters take the documents that Dolma's mixer takes", "[data]") {
+  const fs::path golden = fs::path(OLMO_TEST_DATA) / "data/dolma";
+  Scene scene;
+  scene.stream().documents = {(golden / "documents").string()};
+  scene.stream().attributes = {"first", "second"};
+  scene.stream().min_text_length = 20;
+  scene.options.overwrite = true;
+  const auto filters = lines_of(golden / "filters.jsonl");
+  CHECK(filters.size() > 50);
+  for (const Json& filter : filters) {
+    const auto path = filter.at("path").get<std::string>();
+    INFO(path);
+    scene.stream().include = {JsonPath(path)};
+    mix(scene.options);
+    Json taken = Json::array();
+    for (const Json& line : lines_of(scene.folder / "out/s-0000.jsonl"))
+      taken.push_back(line.at("id"));
+    CHECK(taken == filter.at("documents"));
+  }
+}
+
 TEST_CASE("attributes are merged, later names over earlier ones, and go with the document",
           "[data]") {
   Scene scene;
