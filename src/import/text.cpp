@@ -3,62 +3,11 @@
 #include <algorithm>
 #include <set>
 
+#include "core/text/csv.h"
 #include "core/text/number.h"
 
 namespace olmo::import {
 namespace {
-
-/// Takes records off the front of a CSV text.
-class CsvReader {
- public:
-  CsvReader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
-
-  /// False at the end. Empty lines are no records.
-  bool next(std::vector<std::string>& fields) {
-    while (at_ < text_.size() && (text_[at_] == '\n' || text_[at_] == '\r')) {
-      if (text_[at_++] == '\n') ++line_;
-    }
-    if (at_ >= text_.size()) return false;
-    begin_ = line_;
-    fields.assign(1, "");
-    while (at_ < text_.size() && text_[at_] != '\n') {
-      const char c = text_[at_];
-      if (c == '"' && fields.back().empty()) {
-        take_quoted(fields.back());
-        continue;
-      }
-      if (c == ',') {
-        fields.emplace_back();
-      } else if (c != '\r') {
-        fields.back() += c;
-      }
-      ++at_;
-    }
-    return true;
-  }
-  [[nodiscard]] std::int64_t line() const { return begin_; }
-
- private:
-  void take_quoted(std::string& field) {
-    for (++at_; at_ < text_.size(); ++at_) {
-      if (text_[at_] == '"') {
-        if (text_.substr(at_ + 1, 1) != "\"") {
-          ++at_;
-          return;
-        }
-        ++at_;
-      }
-      if (text_[at_] == '\n') ++line_;
-      field += text_[at_];
-    }
-    fail_at_line(file_, begin_, "has a quote that is never closed");
-  }
-
-  std::string_view text_;
-  const std::string& file_;
-  std::size_t at_ = 0;
-  std::int64_t line_ = 1, begin_ = 1;
-};
 
 /// `1,234,567`: groups of three after a first one of one to three.
 bool has_groups(std::string_view whole) {
