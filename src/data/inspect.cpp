@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <sstream>
 
 #include <nlohmann/json.hpp>
@@ -32,7 +33,8 @@ std::vector<InspectedDocument> cut_documents(const InspectedInstance& instance,
                                .end = end,
                                .begins_here = begin > 0 || at_boundary,
                                .ends_here = ends_here,
-                               .text = {}};
+                               .text = {},
+                               .origin = {}};
     if (tokenizer != nullptr) {
       const std::vector<std::uint32_t> ids(instance.ids.begin() + begin,
                                            instance.ids.begin() + end);
@@ -44,10 +46,38 @@ std::vector<InspectedDocument> cut_documents(const InspectedInstance& instance,
   return documents;
 }
 
+/// Asks the index of a token file, if there is one, where the documents of its instances are from.
+void name_documents(const TokenFile& file, const std::vector<InspectedInstance*>& instances) {
+  const auto path = document_index_path(file.path());
+  if (!std::filesystem::exists(path)) return;
+  std::vector<TokenRange> ranges;
+  for (const InspectedInstance* instance : instances)
+    ranges.push_back(
+        {.begin = instance->first_token, .end = instance->first_token + instance->ids.size()});
+  const auto sidecar = read_sidecar(file.path());
+  const std::vector<IndexedDocument> index = read_document_index(
+      path, file.size(), ranges, sidecar ? sidecar->index_sha256 : std::nullopt);
+  for (InspectedInstance* instance : instances) {
+    for (InspectedDocument& document : instance->documents) {
+      const auto first = instance->first_token + static_cast<std::uint64_t>(document.begin);
+      // The last one that begins at the token or before it.
+      const auto after = std::ranges::upper_bound(
+          index, first, {}, [](const IndexedDocument& row) { return row.tokens.begin; });
+      if (after != index.begin() && std::prev(after)->tokens.end > first)
+        document.origin = std::prev(after)->origin;
+    }
+  }
+}
+
 /// `text` on lines of its own, each behind a bar, so that a reader sees where it begins and stops.
 void indent(std::ostringstream& out, const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) out << "    | " << line << '\n';
+}
+
+Json to_json(const std::optional<DocumentOrigin>& origin) {
+  if (!origin) return nullptr;
+  return {{"id", origin->id}, {"source", origin->source}, {"line", origin->line}};
 }
 
 void add_document(TokenStats& stats, std::uint64_t length) {
@@ -90,6 +120,10 @@ InspectedStep inspect_step(BatchSource& source, std::uint64_t step, const Tokeni
     instance.ids.assign(ids, ids + length);
     instance.documents = cut_documents(instance, file, tokenizer, eos_token_id);
   }
+  std::map<std::size_t, std::vector<InspectedInstance*>> by_file;
+  for (InspectedInstance& instance : seen.instances)
+    by_file[dataset.place(instance.index).file].push_back(&instance);
+  for (const auto& [file, instances] : by_file) name_documents(dataset.files()[file], instances);
   return seen;
 }
 
@@ -102,7 +136,8 @@ Json to_json(const InspectedStep& step) {
                            {"end", document.end},
                            {"begins_here", document.begins_here},
                            {"ends_here", document.ends_here},
-                           {"text", document.text}});
+                           {"text", document.text},
+                           {"origin", to_json(document.origin)}});
     }
     instances.push_back({{"index", instance.index},
                          {"file", instance.file},
@@ -138,7 +173,11 @@ std::string to_text(const InspectedStep& step) {
     for (const InspectedDocument& document : instance.documents) {
       out << "  tokens " << document.begin << " to " << document.end - 1
           << (document.begins_here ? "" : ", begun before")
-          << (document.ends_here ? "" : ", continues after") << '\n';
+          << (document.ends_here ? "" : ", continues after");
+      if (document.origin)
+        out << ", " << safe_line(document.origin->source) << ':' << document.origin->line
+            << (document.origin->id.empty() ? "" : " (" + safe_line(document.origin->id) + ")");
+      out << '\n';
       if (document.text.empty()) {
         out << "    |";
         for (auto t = document.begin; t < document.end; ++t)

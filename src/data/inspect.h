@@ -9,6 +9,7 @@
 #include "core/files/json.h"
 #include "core/hash.h"
 #include "data/batch.h"
+#include "data/document_index.h"
 #include "data/token_file.h"
 #include "data/tokenizer/tokenizer.h"
 
@@ -18,9 +19,10 @@ namespace olmo::data {
 struct InspectedDocument {
   std::int64_t begin = 0;
   std::int64_t end = 0;
-  bool begins_here = false;  ///< false: it began in an instance before
-  bool ends_here = false;    ///< its last token is EOS
-  std::string text;          ///< decoded; empty without a tokenizer
+  bool begins_here = false;              ///< false: it began in an instance before
+  bool ends_here = false;                ///< its last token is EOS
+  std::string text;                      ///< decoded; empty without a tokenizer
+  std::optional<DocumentOrigin> origin;  ///< where a document index lies beside the token file
 };
 
 struct InspectedInstance {
@@ -46,7 +48,7 @@ struct InspectedStep {
 };
 
 /// Without `eos_token_id` the document boundaries are unknown and each instance counts as one
-/// document.
+/// document. Throws Error(kInput) for a document index that is not the token file's.
 InspectedStep inspect_step(BatchSource& source, std::uint64_t step, const Tokenizer* tokenizer,
                            std::optional<std::uint32_t> eos_token_id);
 

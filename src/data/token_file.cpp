@@ -240,7 +240,7 @@ void check_types(const Json& facts, const std::string& path) {
   }
   if (number_at(facts, "eos_token_id") > std::numeric_limits<std::uint32_t>::max())
     refuse("eos_token_id", facts["eos_token_id"], "below 4294967296");
-  check_text(facts, "sha256", "sha256");
+  for (const char* key : {"sha256", "index_sha256"}) check_text(facts, key, key);
   if (!facts.contains("tokenizer") || facts["tokenizer"].is_null()) return;
   if (!facts["tokenizer"].is_object()) refuse("tokenizer", facts["tokenizer"], "an object");
   for (const char* key : {"path", "sha256"})
@@ -360,6 +360,7 @@ std::optional<Sidecar> read_sidecar(const std::filesystem::path& token_file) {
   }
   sidecar.tokens = number_at(facts, "tokens");
   sidecar.sha256 = text_at(facts, "sha256");
+  sidecar.index_sha256 = text_at(facts, "index_sha256");
   if (const auto eos = number_at(facts, "eos_token_id"))
     sidecar.eos_token_id = static_cast<std::uint32_t>(*eos);
   if (facts.contains("tokenizer")) {

@@ -69,7 +69,8 @@ class TokenFile {
 struct Sidecar {
   std::optional<TokenDtype> dtype;
   std::optional<std::uint64_t> tokens;
-  std::optional<std::string> sha256;  ///< of the token file
+  std::optional<std::string> sha256;        ///< of the token file
+  std::optional<std::string> index_sha256;  ///< of its document index
   std::optional<std::uint32_t> eos_token_id;
   std::optional<std::string> tokenizer_path;
   std::optional<std::string> tokenizer_sha256;

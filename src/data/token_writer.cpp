@@ -28,11 +28,12 @@ std::filesystem::path folder_of(const std::filesystem::path& output) {
 }  // namespace
 
 TokenWriter::TokenWriter(std::filesystem::path output, TokenDtype dtype, std::uint64_t max_tokens,
-                         bool overwrite)
+                         bool overwrite, int threads)
     : output_(std::move(output)),
       dtype_(dtype),
       max_tokens_(max_tokens),
       overwrite_(overwrite),
+      threads_(threads),
       folders_(folder_of(output_)) {
   open_next();
 }
@@ -44,15 +45,20 @@ std::filesystem::path TokenWriter::part_path(std::size_t part) const {
 
 void TokenWriter::open_next() {
   const std::filesystem::path path = part_path(parts_.size());
-  if (!overwrite_) require_absent(path);
+  if (!overwrite_) {
+    require_absent(path);
+    require_absent(document_index_path(path));
+  }
   files_.push_back(std::make_unique<OutputFile>(path));
-  parts_.push_back({.path = path, .tokens = 0, .documents = 0, .digest = {}});
+  indices_.push_back(std::make_unique<DocumentIndexWriter>(path, threads_));
+  parts_.push_back({.path = path, .tokens = 0, .documents = 0, .digest = {}, .index_digest = {}});
   hash_ = Sha256();
 }
 
 void TokenWriter::close_current() {
   files_.back()->finish();
   parts_.back().digest = hash_.finish();
+  parts_.back().index_digest = indices_.back()->finish();
 }
 
 void TokenWriter::append(std::span<const std::uint32_t> ids) {
@@ -63,7 +69,8 @@ void TokenWriter::append(std::span<const std::uint32_t> ids) {
   parts_.back().tokens += ids.size();
 }
 
-void TokenWriter::append_document(std::span<const std::uint32_t> ids) {
+void TokenWriter::append_document(std::span<const std::uint32_t> ids,
+                                  const DocumentOrigin& origin) {
   while (!ids.empty()) {
     if (max_tokens_ != 0 && parts_.back().tokens == max_tokens_) {
       if (names_a_file(output_)) {
@@ -78,7 +85,9 @@ void TokenWriter::append_document(std::span<const std::uint32_t> ids) {
                                  ? ids.size()
                                  : static_cast<std::size_t>(max_tokens_ - parts_.back().tokens);
     const std::size_t count = std::min(room, ids.size());
+    const std::uint64_t begin = parts_.back().tokens;
     append(ids.first(count));
+    indices_.back()->add({.tokens = {.begin = begin, .end = begin + count}, .origin = origin});
     ids = ids.subspan(count);
   }
   ++parts_.back().documents;
@@ -89,6 +98,7 @@ void TokenWriter::finish() {
   if (parts_.back().tokens == 0) {
     parts_.pop_back();
     files_.pop_back();
+    indices_.pop_back();
   }
 }
 
@@ -99,12 +109,14 @@ void TokenWriter::publish() {
                                        ": is left from an earlier, longer run and would be taken "
                                        "for a part of this one; remove it");
   }
-  for (const auto& file : files_) {
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    const auto& file = files_[i];
     std::error_code error;
     std::filesystem::remove(sidecar_path(file->path()), error);
     if (error)
       throw Error(ErrorKind::kFailure,
                   sidecar_path(file->path()).string() + ": cannot be replaced: " + error.message());
+    indices_[i]->publish();
     file->publish();
   }
 }

@@ -9,13 +9,14 @@
 
 #include "core/files/output_file.h"
 #include "core/hash.h"
+#include "data/document_index.h"
 #include "data/token_file.h"
 
 namespace olmo::data {
 
-/// Writes a stream of documents into one token file, or into several of `max_tokens` each; a
-/// document that overflows a file continues in the next. Nothing carries its final name before
-/// publish().
+/// Writes a stream of documents into one token file, or into several of `max_tokens` each, each
+/// with its document index; a document that overflows a file continues in the next. Nothing carries
+/// its final name before publish().
 class TokenWriter {
  public:
   struct Part {
@@ -23,14 +24,15 @@ class TokenWriter {
     std::uint64_t tokens = 0;
     std::uint64_t documents = 0;  ///< that end in this part
     Digest digest;
+    Digest index_digest;  ///< of its document index
   };
 
   /// `output`: the file itself if it ends in .npy, else a folder for tokens_00000.npy, ...;
-  /// `max_tokens` 0: no limit.
+  /// `max_tokens` 0: no limit; `threads` compress indices.
   TokenWriter(std::filesystem::path output, TokenDtype dtype, std::uint64_t max_tokens,
-              bool overwrite);
+              bool overwrite, int threads);
 
-  void append_document(std::span<const std::uint32_t> ids);
+  void append_document(std::span<const std::uint32_t> ids, const DocumentOrigin& origin);
   /// Writes everything out and syncs; afterwards parts() is complete. A stream without documents
   /// gives no part.
   void finish();
@@ -49,9 +51,11 @@ class TokenWriter {
   TokenDtype dtype_;
   std::uint64_t max_tokens_;
   bool overwrite_;
+  int threads_;
   NewFolders folders_;
   std::vector<Part> parts_;
   std::vector<std::unique_ptr<OutputFile>> files_;
+  std::vector<std::unique_ptr<DocumentIndexWriter>> indices_;  ///< of the files
   Sha256 hash_;
   std::string encoded_;
 };

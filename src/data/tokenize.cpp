@@ -21,8 +21,9 @@ constexpr std::uint64_t kOlmoTokensPerFile = 512ULL << 20;
 /// What became of a group of lines.
 struct Encoded {
   std::vector<std::uint32_t> ids;
-  std::vector<std::size_t> ends;  ///< one per document, in `ids`
-  std::vector<std::size_t> sources;
+  std::vector<std::size_t> ends;   ///< one per document, in `ids`
+  std::vector<std::size_t> items;  ///< of the documents
+  std::vector<std::string> names;  ///< their ids in the text
   struct Skipped {
     std::size_t item = 0;
     enum Why { kBlank, kEmpty, kBad } why = kBlank;
@@ -57,7 +58,8 @@ void encode_line(const LineChunk& chunk, std::size_t index, const Tokenizer& tok
   tokenizer.encode(text, out.ids, Tokenizer::SpecialTokens::kAdded);
   if (out.ids.size() == before || out.ids.back() != eos) out.ids.push_back(eos);
   out.ends.push_back(out.ids.size());
-  out.sources.push_back(chunk.items[index].source);
+  out.items.push_back(index);
+  out.names.push_back(document.id.value_or(""));
   out.text_bytes += text.size();
 }
 
@@ -65,7 +67,8 @@ void encode_group(const LineChunk& chunk, std::size_t group, const Tokenizer& to
                   std::uint32_t eos, Encoded& out) {
   out.ids.clear();
   out.ends.clear();
-  out.sources.clear();
+  out.items.clear();
+  out.names.clear();
   out.skipped.clear();
   out.text_bytes = 0;
   for (std::size_t i = chunk.groups[group].first; i < chunk.groups[group].second; ++i)
@@ -93,7 +96,7 @@ class Run {
                                 : folder                          ? kOlmoTokensPerFile
                                                                   : 0;
     UnfinishedOutput unfinished(options_.output.string());
-    TokenWriter writer(options_.output, report_.dtype, limit, options_.overwrite);
+    TokenWriter writer(options_.output, report_.dtype, limit, options_.overwrite, options_.threads);
     ReadingProgress reading(options_.on_progress, reader_, "tokenizing");
     process_lines<Encoded>(
         reader_, options_.threads,
@@ -144,9 +147,13 @@ class Run {
       count_skipped(chunk.items[skipped.item], skipped);
     std::size_t begin = 0;
     for (std::size_t i = 0; i < group.ends.size(); ++i) {
-      writer.append_document(std::span(group.ids).subspan(begin, group.ends[i] - begin));
+      const LineChunk::Item& item = chunk.items[group.items[i]];
+      writer.append_document(std::span(group.ids).subspan(begin, group.ends[i] - begin),
+                             {.id = group.names[i],
+                              .source = reader_.sources()[item.source].path,
+                              .line = item.line.number});
       begin = group.ends[i];
-      ++counts(group.sources[i]).documents;
+      ++counts(item.source).documents;
     }
     report_.documents += group.ends.size();
     report_.tokens += group.ids.size();
@@ -203,6 +210,7 @@ class Run {
     facts["format"] = "olmo-harness-tokens-1";
     facts["file"] = output.path.filename().string();
     facts["sha256"] = output.digest.hex();
+    facts["index_sha256"] = output.index_digest.hex();
     facts["total_tokens"] = report_.tokens;
     facts["total_documents"] = report_.documents;
     facts["tokens"] = output.tokens;

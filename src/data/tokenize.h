@@ -63,7 +63,8 @@ struct TokenizeReport {
 ///  - EOS is <|endoftext|> unless stated (OLMo takes the last id of the vocabulary, which its
 ///  pii-special file uses otherwise).
 ///
-/// Beside each token file goes a sidecar FILE.npy.json with what made it. The bytes do not depend
+/// Beside each token file goes a sidecar FILE.npy.json with what made it, and FILE.csv.gz, which
+/// says which document each stretch is from (data/document_index.h). The bytes do not depend
 /// on `threads`. Files appear under their names when everything is written and synced. Throws
 /// Error(kInput) for bad inputs, Error(kUsage) for options that contradict each other or an output
 /// that exists, Error(kFailure) if writing fails.

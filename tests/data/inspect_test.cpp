@@ -40,6 +40,30 @@ TEST_CASE("an inspected step shows where its instances lie and where documents b
   CHECK(step.digest == source.batch(1).digest);
 }
 
+TEST_CASE("documents are named where an index lies beside their token file", "[data]") {
+  const ScratchFolder folder;
+  BatchSource source(config_of(folder));
+  CHECK_FALSE(inspect_step(source, 1, nullptr, 9).instances[0].documents[0].origin);
+  DocumentIndexWriter index(folder / "a.npy");
+  index.add({.tokens = {.begin = 0, .end = 3}, .origin = {.id = "x", .source = "t", .line = 1}});
+  index.add({.tokens = {.begin = 3, .end = 7}, .origin = {.id = "y", .source = "t", .line = 4}});
+  index.add({.tokens = {.begin = 7, .end = 11}, .origin = {.id = "", .source = "u", .line = 1}});
+  index.finish();
+  index.publish();
+  const InspectedStep step = inspect_step(source, 1, nullptr, 9);
+  const auto origin = [&](std::size_t instance, std::size_t document) {
+    return step.instances[instance].documents[document].origin.value();
+  };
+  CHECK((origin(0, 0).id == "x" && origin(0, 1).id == "y"));
+  CHECK((origin(1, 0).id == "y" && origin(1, 0).line == 4));
+  CHECK((origin(1, 1).id.empty() && origin(1, 1).source == "u"));
+  const std::string text = to_text(step);
+  CHECK(text.find("tokens 3 to 4, continues after, t:4 (y)\n") != std::string::npos);
+  CHECK(text.find(", u:1\n") != std::string::npos);
+  CHECK(to_json(step)["instances"][1]["documents"][0]["origin"] ==
+        olmo::Json{{"id", "y"}, {"source", "t"}, {"line", 4}});
+}
+
 TEST_CASE("an instance is masked in the inspection as in training", "[data]") {
   const ScratchFolder folder;
   BatchConfig config = config_of(folder);

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "data/document_index.h"
 #include "data/scratch.h"
 #include "data/token_file.h"
 #include "support/catch.h"
@@ -164,6 +165,40 @@ TEST_CASE("a signal leaves nothing of a token file and its sidecar", "[data]") {
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == static_cast<int>(ErrorKind::kStopped));
   CHECK_FALSE(scene.left_anything("out"));
+}
+
+TEST_CASE("the index beside each token file tells its documents", "[data]") {
+  const Scene scene;
+  auto options = scene.options(
+      "{\"text\": \"abc\", \"id\": \"x\"}\n\n{\"text\": \" \"}\n{\"text\": \"de\", \"id\": 7}\n",
+      "out");
+  options.max_tokens_per_file = 5;
+  const auto report = tokenize(options, scene.tokenizer);
+  REQUIRE(report.outputs.size() == 2);
+  const auto rows = [&](std::size_t part) {
+    const auto& output = report.outputs[part];
+    const auto sidecar = read_sidecar(output.path);
+    return read_document_index(document_index_path(output.path), output.tokens,
+                               {{.begin = 0, .end = output.tokens}}, sidecar->index_sha256);
+  };
+  const auto first = rows(0), second = rows(1);
+  REQUIRE((first.size() == 2 && second.size() == 1));
+  CHECK((first[0].origin.id == "x" && first[0].origin.line == 1 && first[0].tokens.end == 4));
+  CHECK(first[0].origin.source == options.inputs[0].string());
+  CHECK((first[1].origin.id.empty() && first[1].origin.line == 4 && first[1].tokens.end == 5));
+  CHECK((second[0].origin.line == 4 && second[0].tokens.begin == 0 && second[0].tokens.end == 2));
+}
+
+TEST_CASE("an index that exists is not replaced unasked", "[data]") {
+  const Scene scene;
+  auto options = scene.options("{\"text\": \"a\"}\n");
+  scene.folder.write("out.csv.gz", "mine");
+  const auto error = thrown_by([&] { tokenize(options, scene.tokenizer); });
+  REQUIRE(error);
+  CHECK((error->kind == ErrorKind::kUsage && error->says("out.csv.gz: exists already")));
+  options.overwrite = true;
+  tokenize(options, scene.tokenizer);
+  CHECK(std::filesystem::exists(scene.folder / "out.npy"));
 }
 
 TEST_CASE("folders that were made for token files go with them, and others stay", "[data]") {

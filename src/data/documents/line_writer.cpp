@@ -15,11 +15,12 @@ namespace {
 
 constexpr std::size_t kBlock = 1 << 20;
 
-using Compress = std::string (*)(const std::string&);
+using Compress = std::string (*)(const std::string&, Effort);
 
-std::string gzip(const std::string& block) {
+std::string gzip(const std::string& block, Effort effort) {
   z_stream stream{};
-  if (deflateInit2(&stream, 6, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+  const int level = effort == Effort::kUsual ? 6 : 1;
+  if (deflateInit2(&stream, level, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
     throw Error(ErrorKind::kFailure, "zlib cannot be initialised");
   std::string out(deflateBound(&stream, static_cast<uLong>(block.size())), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(block.data()));
@@ -33,9 +34,10 @@ std::string gzip(const std::string& block) {
   return out;
 }
 
-std::string zstandard(const std::string& block) {
+std::string zstandard(const std::string& block, Effort effort) {
   std::string out(ZSTD_compressBound(block.size()), '\0');
-  const std::size_t size = ZSTD_compress(out.data(), out.size(), block.data(), block.size(), 3);
+  const std::size_t size = ZSTD_compress(out.data(), out.size(), block.data(), block.size(),
+                                         effort == Effort::kUsual ? 3 : 1);
   if (ZSTD_isError(size) != 0)
     throw Error(ErrorKind::kFailure, std::string("libzstd: ") + ZSTD_getErrorName(size));
   out.resize(size);
@@ -51,8 +53,13 @@ Compress compress_for(const std::filesystem::path& path) {
 }  // namespace
 
 struct LineWriter::State {
-  State(const std::filesystem::path& path, int threads_)
-      : file(path), compress(compress_for(path)), threads(threads_) {}
+  State(const std::filesystem::path& path, int threads_, Effort effort_)
+      : file(path), compress(compress_for(path)), threads(threads_), effort(effort_) {}
+
+  void append(std::string_view bytes) {
+    hash.update(bytes);
+    file.append(bytes);
+  }
 
   /// Compresses the blocks and writes them, in their order.
   void write_blocks() {
@@ -62,27 +69,29 @@ struct LineWriter::State {
     for (std::int64_t i = 0; i < count; ++i) {
       std::string& block = blocks[static_cast<std::size_t>(i)];
       try {
-        block = compress(block);
+        block = compress(block, effort);
       } catch (...) {
 #pragma omp critical(olmo_line_writer)
         failure = std::current_exception();
       }
     }
     if (failure) std::rethrow_exception(failure);
-    for (const std::string& block : blocks) file.append(block);
+    for (const std::string& block : blocks) append(block);
     blocks.clear();
   }
 
   OutputFile file;
+  Sha256 hash;
   Compress compress;
   int threads;
+  Effort effort;
   std::string open;                 ///< lines of a block that is not full
   std::vector<std::string> blocks;  ///< full ones
   bool has_blocks = false;
 };
 
-LineWriter::LineWriter(const std::filesystem::path& path, int threads)
-    : state_(std::make_unique<State>(path, threads)) {}
+LineWriter::LineWriter(const std::filesystem::path& path, int threads, Effort effort)
+    : state_(std::make_unique<State>(path, threads, effort)) {}
 LineWriter::~LineWriter() = default;
 
 void LineWriter::write(std::string_view line) {
@@ -92,7 +101,7 @@ void LineWriter::write(std::string_view line) {
   if (state.open.size() < kBlock) return;
   state.has_blocks = true;
   if (state.compress == nullptr) {
-    state.file.append(state.open);
+    state.append(state.open);
     state.open.clear();
     return;
   }
@@ -102,10 +111,10 @@ void LineWriter::write(std::string_view line) {
   if (std::ssize(state.blocks) >= std::ptrdiff_t{4} * state.threads) state.write_blocks();
 }
 
-void LineWriter::finish() {
+Digest LineWriter::finish() {
   State& state = *state_;
   if (state.compress == nullptr) {
-    state.file.append(state.open);
+    state.append(state.open);
   } else {
     // A file of nothing has one block, too: no bytes at all are no gzip file.
     if (!state.open.empty() || !state.has_blocks) state.blocks.push_back(std::move(state.open));
@@ -113,6 +122,7 @@ void LineWriter::finish() {
   }
   state.open.clear();
   state.file.finish();
+  return state.hash.finish();
 }
 
 void LineWriter::publish() { state_->file.publish(); }

@@ -1,0 +1,63 @@
+// FILE.csv.gz beside FILE.npy: which document each stretch of a token file is from.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/hash.h"
+
+namespace olmo::data {
+
+/// Where a document was read.
+struct DocumentOrigin {
+  std::string id;          ///< its field `id`; empty if it had none
+  std::string source;      ///< the text file
+  std::uint64_t line = 0;  ///< in it, from 1
+};
+
+/// Tokens [begin, end) of a file.
+struct TokenRange {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+struct IndexedDocument {
+  TokenRange tokens;
+  DocumentOrigin origin;
+};
+
+std::filesystem::path document_index_path(const std::filesystem::path& token_file);
+
+/// Writes an index as Dolma's toolkit does (python/dolma/tokenizer/memmap_writer.py): CSV without a
+/// header, a line `begin,end,id,source,line` for each document, in their order.
+class DocumentIndexWriter {
+ public:
+  /// Throws as LineWriter does, here and below.
+  explicit DocumentIndexWriter(const std::filesystem::path& token_file, int threads = 1);
+  ~DocumentIndexWriter();
+  DocumentIndexWriter(const DocumentIndexWriter&) = delete;
+  DocumentIndexWriter& operator=(const DocumentIndexWriter&) = delete;
+
+  void add(const IndexedDocument& document);
+  Digest finish();  ///< as LineWriter's
+  void publish();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The documents that share tokens with one of the ranges, in their order. Reads the whole index.
+/// `tokens`: of the token file. `sha256`: of the index, where a sidecar tells it. Throws
+/// Error(kInput) for lines that are no such rows, for an index that does not cover the file's
+/// tokens one after the other, as one of another file would not, and for another digest.
+std::vector<IndexedDocument> read_document_index(const std::filesystem::path& index,
+                                                 std::uint64_t tokens,
+                                                 std::vector<TokenRange> ranges,
+                                                 const std::optional<std::string>& sha256);
+
+}  // namespace olmo::data
