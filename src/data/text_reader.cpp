@@ -263,6 +263,13 @@ bool is_text_file(const std::filesystem::path& path) {
   });
 }
 
+/// Dolma's layout has documents/ and, beside it, what is known of them in files of the same names.
+bool is_of_attributes(const std::filesystem::path& folder) {
+  std::error_code error;  // what cannot be looked at is none
+  return folder.filename() == "attributes" &&
+         std::filesystem::is_directory(folder.parent_path() / "documents", error);
+}
+
 }  // namespace
 
 struct ByteSource::State {
@@ -364,9 +371,11 @@ std::vector<std::filesystem::path> expand_inputs(const std::vector<std::filesyst
       continue;
     }
     std::vector<fs::path> found;
-    for (const auto& entry : fs::recursive_directory_iterator(
-             input, fs::directory_options::follow_directory_symlink, error)) {
-      if (entry.is_regular_file() && is_text_file(entry.path())) found.push_back(entry.path());
+    using Walk = fs::recursive_directory_iterator;
+    for (Walk it(input, fs::directory_options::follow_directory_symlink, error), end;
+         !error && it != end; it.increment(error)) {
+      if (is_of_attributes(it->path())) it.disable_recursion_pending();
+      if (it->is_regular_file() && is_text_file(it->path())) found.push_back(it->path());
     }
     if (error)
       throw Error(ErrorKind::kInput, input.string() + ": cannot be listed: " + error.message());

@@ -95,7 +95,8 @@ struct DocumentText {
 DocumentText parse_document(std::string_view line);
 
 /// `inputs` with each folder replaced by its .jsonl, .jsonl.gz, .jsonl.zst, .json.gz and .json.zst
-/// files, sorted by name, at every depth. Throws Error(kInput) if an input does not exist or a
+/// files, sorted by name, at every depth, but for those of a folder `attributes` beside one of
+/// `documents` (data/documents/attributes.h). Throws Error(kInput) if an input does not exist or a
 /// folder has no such file.
 std::vector<std::filesystem::path> expand_inputs(const std::vector<std::filesystem::path>& inputs);
 

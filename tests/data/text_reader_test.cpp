@@ -211,6 +211,20 @@ TEST_CASE("folders become their sorted text files", "[data]") {
          all[3].filename() == "c.json.gz"));
 }
 
+TEST_CASE("of a folder in Dolma's layout the documents are read, and not their attributes",
+          "[data]") {
+  const ScratchFolder folder;
+  for (const char* name : {"documents/a", "attributes/tagger/a"}) {
+    std::filesystem::create_directories(folder / name);
+    folder.write(std::string(name) + "/x.jsonl", "x");
+  }
+  CHECK(expand_inputs({folder.path()}) ==
+        std::vector<std::filesystem::path>{folder / "documents/a/x.jsonl"});
+  CHECK(expand_inputs({folder / "attributes"}).size() == 1);
+  std::filesystem::remove_all(folder / "documents");
+  CHECK(expand_inputs({folder.path()}).size() == 1);
+}
+
 TEST_CASE("a document with a key twice is a bad line", "[data]") {
   const auto document = parse_document(R"({"text": "a", "meta": {"text": "x"}, "text": "b"})");
   CHECK_FALSE(document.text);
