@@ -1,6 +1,8 @@
 #include "data/document_index.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 
 #include "core/error.h"
 #include "core/text/csv.h"
@@ -71,6 +73,30 @@ class IndexReader {
   std::uint64_t covered_ = 0;
 };
 
+/// Calls use(document) for each row of an index, and checks the whole.
+template <class Use>
+void for_each_document(const DocumentIndex& index, const Use& use) {
+  IndexReader reader(index.path);
+  for (IndexedDocument document; reader.next(document);) use(document);
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorKind::kInput, index.path.string() + ": is no index of its token file: " + why +
+                                       "; remove it, or put the right one there");
+  };
+  if (reader.covered() != index.tokens)
+    refuse("it tells of " + std::to_string(reader.covered()) + " tokens, the file has " +
+           std::to_string(index.tokens));
+  if (index.sha256 && reader.digest() != *index.sha256)
+    refuse("the file's sidecar tells of another one");
+}
+
+std::vector<SourceCount> sorted(const std::map<std::string, SourceCount>& counts) {
+  std::vector<SourceCount> list;
+  for (const auto& [source, count] : counts)
+    list.push_back({.source = source, .documents = count.documents, .tokens = count.tokens});
+  std::ranges::stable_sort(list, std::ranges::greater{}, &SourceCount::tokens);
+  return list;
+}
+
 }  // namespace
 
 fs::path document_index_path(const fs::path& token_file) {
@@ -97,26 +123,47 @@ void DocumentIndexWriter::add(const IndexedDocument& document) {
 Digest DocumentIndexWriter::finish() { return state_->lines.finish(); }
 void DocumentIndexWriter::publish() { state_->lines.publish(); }
 
-std::vector<IndexedDocument> read_document_index(const fs::path& index, std::uint64_t tokens,
-                                                 std::vector<TokenRange> ranges,
-                                                 const std::optional<std::string>& sha256) {
+std::optional<DocumentIndex> find_document_index(const TokenFile& file) {
+  const auto path = document_index_path(file.path());
+  if (!fs::exists(path)) return std::nullopt;
+  const auto sidecar = read_sidecar(file.path());
+  return DocumentIndex{.path = path,
+                       .tokens = file.size(),
+                       .sha256 = sidecar ? sidecar->index_sha256 : std::nullopt};
+}
+
+std::vector<IndexedDocument> find_documents(const DocumentIndex& index,
+                                            std::vector<TokenRange> ranges) {
   std::ranges::sort(ranges, {}, &TokenRange::begin);
   std::vector<IndexedDocument> found;
-  IndexReader reader(index);
   std::size_t range = 0;
-  for (IndexedDocument document; reader.next(document);) {
+  for_each_document(index, [&](const IndexedDocument& document) {
     while (range < ranges.size() && ranges[range].end <= document.tokens.begin) ++range;
     if (range < ranges.size() && ranges[range].begin < document.tokens.end)
       found.push_back(document);
-  }
-  if (reader.covered() != tokens)
-    throw Error(ErrorKind::kInput, index.string() + ": tells of " +
-                                       std::to_string(reader.covered()) +
-                                       " tokens, but the token file has " + std::to_string(tokens));
-  if (sha256 && reader.digest() != *sha256)
-    throw Error(ErrorKind::kInput,
-                index.string() + ": is not the index that the token file's sidecar tells of");
+  });
   return found;
+}
+
+std::vector<SourceCount> count_sources(const DocumentIndex& index) {
+  std::map<std::string, SourceCount> counts;
+  for_each_document(index, [&](const IndexedDocument& document) {
+    SourceCount& count = counts[document.origin.source];
+    ++count.documents;
+    count.tokens += document.tokens.end - document.tokens.begin;
+  });
+  return sorted(counts);
+}
+
+std::vector<SourceCount> sum(std::vector<SourceCount> a, const std::vector<SourceCount>& b) {
+  std::map<std::string, SourceCount> counts;
+  a.insert(a.end(), b.begin(), b.end());
+  for (const SourceCount& one : a) {
+    SourceCount& count = counts[one.source];
+    count.documents += one.documents;
+    count.tokens += one.tokens;
+  }
+  return sorted(counts);
 }
 
 }  // namespace olmo::data

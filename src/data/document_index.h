@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/hash.h"
+#include "data/token_file.h"
 
 namespace olmo::data {
 
@@ -51,13 +52,34 @@ class DocumentIndexWriter {
   std::unique_ptr<State> state_;
 };
 
-/// The documents that share tokens with one of the ranges, in their order. Reads the whole index.
-/// `tokens`: of the token file. `sha256`: of the index, where a sidecar tells it. Throws
-/// Error(kInput) for lines that are no such rows, for an index that does not cover the file's
-/// tokens one after the other, as one of another file would not, and for another digest.
-std::vector<IndexedDocument> read_document_index(const std::filesystem::path& index,
-                                                 std::uint64_t tokens,
-                                                 std::vector<TokenRange> ranges,
-                                                 const std::optional<std::string>& sha256);
+/// An index, and what it must agree with.
+struct DocumentIndex {
+  std::filesystem::path path;
+  std::uint64_t tokens = 0;           ///< of the token file
+  std::optional<std::string> sha256;  ///< of the index, where a sidecar tells it
+};
+
+/// The index beside a token file; nothing if there is none. Throws as read_sidecar() does.
+std::optional<DocumentIndex> find_document_index(const TokenFile& file);
+
+// Both read the whole index. They throw Error(kInput) for lines that are no such rows, for an index
+// that does not cover the file's tokens one after the other, as one of another file would not, and
+// for another digest.
+
+/// The documents that share tokens with one of the ranges, in their order.
+std::vector<IndexedDocument> find_documents(const DocumentIndex& index,
+                                            std::vector<TokenRange> ranges);
+
+/// What a token file has of a text file.
+struct SourceCount {
+  std::string source;
+  std::uint64_t documents = 0;
+  std::uint64_t tokens = 0;
+};
+
+/// Those with most tokens first.
+std::vector<SourceCount> count_sources(const DocumentIndex& index);
+/// The counts of both, in that order.
+std::vector<SourceCount> sum(std::vector<SourceCount> a, const std::vector<SourceCount>& b);
 
 }  // namespace olmo::data

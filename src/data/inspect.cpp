@@ -48,15 +48,13 @@ std::vector<InspectedDocument> cut_documents(const InspectedInstance& instance,
 
 /// Asks the index of a token file, if there is one, where the documents of its instances are from.
 void name_documents(const TokenFile& file, const std::vector<InspectedInstance*>& instances) {
-  const auto path = document_index_path(file.path());
-  if (!std::filesystem::exists(path)) return;
+  const auto found = find_document_index(file);
+  if (!found) return;
   std::vector<TokenRange> ranges;
   for (const InspectedInstance* instance : instances)
     ranges.push_back(
         {.begin = instance->first_token, .end = instance->first_token + instance->ids.size()});
-  const auto sidecar = read_sidecar(file.path());
-  const std::vector<IndexedDocument> index = read_document_index(
-      path, file.size(), ranges, sidecar ? sidecar->index_sha256 : std::nullopt);
+  const std::vector<IndexedDocument> index = find_documents(*found, std::move(ranges));
   for (InspectedInstance* instance : instances) {
     for (InspectedDocument& document : instance->documents) {
       const auto first = instance->first_token + static_cast<std::uint64_t>(document.begin);
@@ -78,6 +76,25 @@ void indent(std::ostringstream& out, const std::string& text) {
 Json to_json(const std::optional<DocumentOrigin>& origin) {
   if (!origin) return nullptr;
   return {{"id", origin->id}, {"source", origin->source}, {"line", origin->line}};
+}
+
+Json to_json(const std::optional<std::vector<SourceCount>>& sources) {
+  if (!sources) return nullptr;
+  Json list = Json::array();
+  for (const SourceCount& count : *sources)
+    list.push_back(
+        {{"source", count.source}, {"documents", count.documents}, {"tokens", count.tokens}});
+  return list;
+}
+
+/// The largest sources, a line each.
+void say_sources(std::ostringstream& out, const std::vector<SourceCount>& sources) {
+  constexpr std::size_t kShown = 10;
+  for (std::size_t i = 0; i < std::min(kShown, sources.size()); ++i)
+    out << "  " << safe_line(sources[i].source) << ": " << sources[i].tokens << " tokens, "
+        << counted(static_cast<std::int64_t>(sources[i].documents), "document") << '\n';
+  if (sources.size() > kShown)
+    out << "  and " << sources.size() - kShown << " more sources (--json tells all)\n";
 }
 
 void add_document(TokenStats& stats, std::uint64_t length) {
@@ -217,6 +234,7 @@ TokenStats token_stats(const TokenFile& file, std::uint32_t eos_token_id,
   }
   stats.ends_with_eos = length == 0;
   if (length > 0) add_document(stats, length);
+  if (const auto index = find_document_index(file)) stats.sources = count_sources(*index);
   return stats;
 }
 
@@ -234,6 +252,9 @@ TokenStats sum(const std::vector<TokenStats>& files) {
     total.max_id = std::max(total.max_id, file.max_id);
     total.sequences += file.sequences;
     total.tail += file.tail;
+    if (file.sources)
+      total.sources =
+          sum(std::move(total.sources).value_or(std::vector<SourceCount>()), *file.sources);
     if (total.lengths.size() < file.lengths.size()) total.lengths.resize(file.lengths.size());
     for (std::size_t bin = 0; bin < file.lengths.size(); ++bin)
       total.lengths[bin] += file.lengths[bin];
@@ -252,7 +273,8 @@ Json to_json(const TokenStats& stats) {
           {"max_id", stats.max_id},
           {"sequences", stats.sequences},
           {"tail", stats.tail},
-          {"length_histogram", stats.lengths}};
+          {"length_histogram", stats.lengths},
+          {"sources", to_json(stats.sources)}};
 }
 
 std::string to_text(const TokenStats& stats) {
@@ -269,6 +291,7 @@ std::string to_text(const TokenStats& stats) {
     out << "  documents of " << (std::uint64_t{1} << bin) << " to "
         << ((std::uint64_t{1} << bin) * 2 - 1) << " tokens: " << stats.lengths[bin] << '\n';
   }
+  if (stats.sources) say_sources(out, *stats.sources);
   return std::move(out).str();
 }
 

@@ -71,9 +71,10 @@ struct TokenStats {
   std::uint64_t sequences = 0;         ///< instances of the sequence length asked for
   std::uint64_t tail = 0;              ///< tokens that no instance holds
   std::vector<std::uint64_t> lengths;  ///< lengths[k]: documents of 2^k to 2^(k+1) - 1 tokens
+  std::optional<std::vector<SourceCount>> sources;  ///< of files with a document index alone
 };
 
-/// Reads the whole file once.
+/// Reads the whole file once, and its document index.
 TokenStats token_stats(const TokenFile& file, std::uint32_t eos_token_id,
                        std::uint64_t sequence_length);
 

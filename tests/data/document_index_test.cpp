@@ -33,6 +33,7 @@ struct Scene {
     writer.finish();
     writer.publish();
   }
+  [[nodiscard]] DocumentIndex whole() const { return {.path = index, .tokens = 100, .sha256 = {}}; }
 };
 
 }  // namespace
@@ -54,8 +55,8 @@ TEST_CASE("an index is read as it was written, whatever its ids hold", "[data]")
   }
   writer.finish();
   writer.publish();
-  const auto read =
-      read_document_index(folder / "a.csv.gz", token, {{.begin = 0, .end = token}}, {});
+  const auto read = find_documents({.path = folder / "a.csv.gz", .tokens = token, .sha256 = {}},
+                                   {{.begin = 0, .end = token}});
   CHECK(ids(read) == names);
   CHECK((read[3].tokens.begin == 21 && read[3].tokens.end == 28));
   CHECK((read[3].origin.source == "a, b.jsonl" && read[3].origin.line == 22));
@@ -64,7 +65,8 @@ TEST_CASE("an index is read as it was written, whatever its ids hold", "[data]")
 TEST_CASE("what Dolma's toolkit writes is read", "[data]") {
   const ScratchFolder folder;
   folder.write("a.csv", "0,3,d1,s3://x/a.jsonl.gz,1\r\n3,9,\"d,2\",s3://x/a.jsonl.gz,2\r\n");
-  const auto read = read_document_index(folder / "a.csv", 9, {{.begin = 4, .end = 5}}, {});
+  const auto read = find_documents({.path = folder / "a.csv", .tokens = 9, .sha256 = {}},
+                                   {{.begin = 4, .end = 5}});
   REQUIRE(read.size() == 1);
   CHECK((read[0].origin.id == "d,2" && read[0].origin.line == 2));
 }
@@ -72,7 +74,7 @@ TEST_CASE("what Dolma's toolkit writes is read", "[data]") {
 TEST_CASE("the documents of a range are those that share tokens with it", "[data]") {
   const Scene scene;
   const auto found = [&](std::vector<TokenRange> ranges) {
-    return ids(read_document_index(scene.index, 100, std::move(ranges), {}));
+    return ids(find_documents(scene.whole(), std::move(ranges)));
   };
   CHECK(found({{.begin = 0, .end = 1}}) == Ids{"0"});
   CHECK(found({{.begin = 9, .end = 21}}) == Ids{"0", "1", "2"});
@@ -84,16 +86,30 @@ TEST_CASE("the documents of a range are those that share tokens with it", "[data
 
 TEST_CASE("an index of another file is refused", "[data]") {
   const Scene scene;
-  const auto fewer = thrown_by([&] { read_document_index(scene.index, 99, {}, {}); });
+  auto index = scene.whole();
+  index.tokens = 99;
+  const auto fewer = thrown_by([&] { find_documents(index, {}); });
   REQUIRE(fewer);
   CHECK((fewer->kind == ErrorKind::kInput && fewer->says("tells of 100 tokens") &&
          fewer->says("has 99")));
-  const auto digest = olmo::sha256_file(scene.index).hex();
-  CHECK_FALSE(thrown_by([&] { read_document_index(scene.index, 100, {}, digest); }));
-  const auto other =
-      thrown_by([&] { read_document_index(scene.index, 100, {}, std::string(64, '0')); });
+  index = scene.whole();
+  index.sha256 = olmo::sha256_file(scene.index).hex();
+  CHECK_FALSE(thrown_by([&] { find_documents(index, {}); }));
+  index.sha256 = std::string(64, '0');
+  const auto other = thrown_by([&] { find_documents(index, {}); });
   REQUIRE(other);
   CHECK((other->kind == ErrorKind::kInput && other->says("sidecar")));
+}
+
+TEST_CASE("sources are counted, those with most tokens first", "[data]") {
+  const ScratchFolder folder;
+  folder.write("a.csv", "0,3,a,x,1\n3,9,b,y,1\n9,10,c,x,2\n");
+  const auto counts = count_sources({.path = folder / "a.csv", .tokens = 10, .sha256 = {}});
+  REQUIRE(counts.size() == 2);
+  CHECK((counts[0].source == "y" && counts[0].documents == 1 && counts[0].tokens == 6));
+  CHECK((counts[1].source == "x" && counts[1].documents == 2 && counts[1].tokens == 4));
+  const auto both = sum(counts, {{.source = "x", .documents = 1, .tokens = 5}});
+  CHECK((both[0].source == "x" && both[0].documents == 3 && both[0].tokens == 9));
 }
 
 TEST_CASE("rows that are none are refused with their line", "[data]") {
@@ -111,7 +127,8 @@ TEST_CASE("rows that are none are refused with their line", "[data]") {
   for (const auto& [text, says] : cases) {
     INFO(text);
     folder.write("a.csv", text);
-    const auto error = thrown_by([&] { read_document_index(folder / "a.csv", 3, {}, {}); });
+    const auto error = thrown_by(
+        [&] { find_documents({.path = folder / "a.csv", .tokens = 3, .sha256 = {}}, {}); });
     REQUIRE(error);
     CHECK((error->kind == ErrorKind::kInput && error->says(says)));
   }

@@ -76,6 +76,23 @@ TEST_CASE("an instance is masked in the inspection as in training", "[data]") {
   CHECK(step.instances[1].labels == 0);
 }
 
+TEST_CASE("statistics tell the sources of a token file with an index", "[data]") {
+  const ScratchFolder folder;
+  const auto path = config_of(folder).data.paths[0];
+  const TokenFile file(path, TokenDtype::kUint16);
+  CHECK(to_json(token_stats(file, 9, 5))["sources"].is_null());
+  DocumentIndexWriter index(path);
+  index.add({.tokens = {.begin = 0, .end = 3}, .origin = {.id = "x", .source = "t", .line = 1}});
+  index.add({.tokens = {.begin = 3, .end = 11}, .origin = {.id = "y", .source = "u", .line = 4}});
+  index.finish();
+  index.publish();
+  const TokenStats stats = token_stats(file, 9, 5);
+  CHECK(to_text(stats).find("  u: 8 tokens, 1 document\n  t: 3 tokens, 1 document\n") !=
+        std::string::npos);
+  CHECK(to_json(sum({stats, stats}))["sources"][0] ==
+        olmo::Json{{"source", "u"}, {"documents", 2}, {"tokens", 16}});
+}
+
 TEST_CASE("statistics of a token file count documents by EOS", "[data]") {
   const ScratchFolder folder;
   const TokenFile file(config_of(folder).data.paths[0], TokenDtype::kUint16);

@@ -177,9 +177,9 @@ TEST_CASE("the index beside each token file tells its documents", "[data]") {
   REQUIRE(report.outputs.size() == 2);
   const auto rows = [&](std::size_t part) {
     const auto& output = report.outputs[part];
-    const auto sidecar = read_sidecar(output.path);
-    return read_document_index(document_index_path(output.path), output.tokens,
-                               {{.begin = 0, .end = output.tokens}}, sidecar->index_sha256);
+    const auto index = find_document_index(TokenFile(output.path, TokenDtype::kUint16));
+    CHECK(index.value().sha256);
+    return find_documents(*index, {{.begin = 0, .end = output.tokens}});
   };
   const auto first = rows(0), second = rows(1);
   REQUIRE((first.size() == 2 && second.size() == 1));

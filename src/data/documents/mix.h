@@ -75,8 +75,8 @@ std::vector<MixShard> plan_mix(const MixStream& stream, bool shuffle);
 /// text replaced. The attributes of a document are merged into its `attributes` before filters see
 /// it, the later ones over the earlier; each output document has the place that it is from as
 /// `metadata.provenance`, "FILE:LINE". Where we differ on purpose from Dolma's toolkit 1.2:
-///  - attributes that are missing, or have other documents than their file, stop the run (Dolma
-///    filters without them);
+///  - attributes that are missing, or end before their documents, stop the run (Dolma goes on
+///    without them);
 ///  - numbers are equal by value (there 1 is not 1.0, so that `>= 1.0` does not find the scores of
 ///    its own deduper), and spans without characters are none (data/documents/attributes.h);
 ///  - outputs are all named .jsonl, have the order of the inputs, and appear when all are written.
