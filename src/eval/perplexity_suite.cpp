@@ -210,7 +210,7 @@ SuiteDefinition parse_suite_definition(const std::string& name, const Json& json
   if (fields.find("dtype") != nullptr)
     definition.dtype = data::parse_token_dtype(fields.word("dtype", {"uint16", "uint32"}, ""));
   definition.refuse_missing = fields.word("missing", {"skip", "refuse"}, "skip") == "refuse";
-  definition.get = fields.required("get");
+  definition.get = fields.text("get", "put it at {data}/" + definition.folder + "/{file}");
   parse_sources(fields, where, definition);
   fields.refuse_others();
   return definition;

@@ -72,6 +72,15 @@ TEST_CASE("Paloma's suite lists what the article counts", "[eval]") {
   CHECK(listed == expected);
 }
 
+TEST_CASE("a suite that does not say how to get its data names where it is looked for", "[eval]") {
+  const ScratchFolder folder;
+  const SuiteDefinition suite = parse_suite_definition(
+      "s", {{"kind", "perplexity"}, {"sources", {{{"name", "a"}}}}}, "s.json");
+  const auto error = thrown_by([&] { resolve_suite(suite, std::vector{folder.path()}, false); });
+  REQUIRE(error);
+  CHECK(error->says("a: put it at " + (folder / "s/a/val").string()));
+}
+
 TEST_CASE("the in-loop suites carry OLMo's labels and files", "[eval]") {
   const auto v3 = shipped("v3-small-ppl-validation");
   REQUIRE(v3.sources.size() == 11);
