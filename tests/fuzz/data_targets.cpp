@@ -5,9 +5,10 @@
 #include "core/error.h"
 #include "core/files/input_file.h"
 #include "data/arrow/arrow_stream.h"
+#include "data/document_index.h"
 #include "data/documents/attributes.h"
-#include "data/documents/lines.h"
 #include "data/documents/json_path.h"
+#include "data/documents/lines.h"
 #include "data/order.h"
 #include "data/public/fetch.h"
 #include "data/text_reader.h"
@@ -147,6 +148,17 @@ std::vector<std::string> order_seeds() {
   return {read_file(path.string() + ".json") + std::string(1, '\0') + read_file(path)};
 }
 
+void parse_document_index(const std::string& input) {
+  const data::DocumentIndex index{.path = file_of(input, "index.csv"), .tokens = 9, .sha256 = {}};
+  (void)data::count_sources(index);
+  (void)data::find_documents(index, {{.begin = 7, .end = 8}, {.begin = 0, .end = 4}});
+}
+
+std::vector<std::string> document_index_seeds() {
+  return {"0,3,a,x.jsonl,1\n3,9,\"b, \"\"c\"\"\",x.jsonl,2\n",
+          "0,3,\"a\n\",x,1\r\n3,3,,x,2\r\n3,9,d,y,1\r\n"};
+}
+
 /// A path, then a line feed, then a document that it looks into and whose spans are replaced.
 void parse_json_path(const std::string& input) {
   const auto end = std::min(input.find('\n'), input.size());
@@ -182,6 +194,7 @@ std::vector<Target> data_targets() {
           {"text", 1 << 13, parse_text, text_seeds},
           {"token_file", 1 << 10, parse_token_file, token_file_seeds},
           {"arrow", 1 << 13, parse_arrow, [] { return files_below("tests/data/data", ".arrow"); }},
+          {"document_index", 1 << 8, parse_document_index, document_index_seeds},
           {"json_path", 1 << 10, parse_json_path, json_path_seeds},
           {"order", 1 << 10, parse_order, order_seeds},
           {"wheel", 1 << 12, parse_wheel, wheel_seeds}};
