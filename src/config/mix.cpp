@@ -2,6 +2,7 @@
 
 #include "config/file.h"
 #include "config/group_reader.h"
+#include "core/compute/policy.h"
 #include "core/error.h"
 #include "core/text/text.h"
 
@@ -22,10 +23,13 @@ class MixReader {
     reader.read_key("shuffle", config.options.shuffle);
     reader.read_key("dryrun", config.dry_run);
     if (processes < 0) complain(root.find("processes"), "processes", "must be at least 0");
+    if (processes > kMostThreads)
+      complain(root.find("processes"), "processes",
+               "must be at most " + std::to_string(kMostThreads));
     config.options.threads = static_cast<int>(processes);
     if (root.find("work_dir") != nullptr)
       config.notes.push_back("`work_dir` has no effect: files are read where they lie");
-    for_each(root, "streams", [&](const ConfigNode& node, const std::string& path) {
+    for_each(root, "", "streams", [&](const ConfigNode& node, const std::string& path) {
       config.options.streams.push_back(read_stream(node, path));
     });
     if (config.options.streams.empty())
@@ -38,11 +42,12 @@ class MixReader {
     findings_.errors.push_back(findings_.line(node, path, what));
   }
 
-  /// Calls read(map, "PATH.0") for the maps in a list that may be absent.
+  /// Calls read(map, "PREFIX" "NAME.0") for the maps in a list that may be absent.
   template <class Read>
-  void for_each(const ConfigNode& map, const std::string& path, const Read& read) {
-    const auto dot = path.rfind('.');
-    const ConfigNode* list = map.find(dot == path.npos ? path : path.substr(dot + 1));
+  void for_each(const ConfigNode& map, const std::string& prefix, const char* name,
+                const Read& read) {
+    const std::string path = prefix + name;
+    const ConfigNode* list = map.find(name);
     if (list == nullptr || list->kind == ConfigNode::Kind::kNull) return;
     if (list->kind != ConfigNode::Kind::kList) return complain(list, path, "must be a list");
     for (std::size_t i = 0; i < list->children.size(); ++i) {
@@ -70,7 +75,7 @@ class MixReader {
     read_output(group(node, path, "output"), path + ".output", stream);
     read_filter(group(node, path, "filter"), path + ".filter", stream);
     read_compression(group(node, path, "compression"), path + ".compression", stream);
-    for_each(node, path + ".span_replacement",
+    for_each(node, path + ".", "span_replacement",
              [&](const ConfigNode& span, const std::string& at) { read_span(span, at, stream); });
     return stream;
   }

@@ -161,6 +161,7 @@ TEST_CASE("what is wrong with a mixer's config is told with its line and key", "
   check_refused(with("    attributes: 7"), "`streams.0.attributes` expects");
   check_refused(with("processes: many"), "mix.yaml:8: `processes` expects an integer, got");
   check_refused(with("processes: -1"), "`processes` must be at least 0");
+  check_refused(with("processes: 4294967297"), "`processes` must be at most 4096");
   check_refused(with("      discard_fields: [text]"),
                 "`streams.0.output.discard_fields` names `text`");
   check_refused(with("    filter: ${nothing.here}"), "mix.yaml:8");
