@@ -33,10 +33,6 @@ struct CorpusArguments {
   bool json = false;
 };
 
-std::filesystem::path data_folder(const std::string& given) {
-  return given.empty() ? data::default_data_folder() : std::filesystem::path(given);
-}
-
 void run_fetch(const FetchArguments& arguments) {
   data::FetchOptions options{
       .folder = data_folder(arguments.folder), .wheels = std::nullopt, .verify = arguments.verify};
@@ -201,8 +197,7 @@ void add_data_corpus(const Command& data) {
       .option("--output FILE", arguments.output,
               "Where to write the documents, one JSON line each: FILE.jsonl or FILE.jsonl.gz")
       .required();
-  command.option("--data DIR", arguments.folder,
-                 "Folder of `data fetch` (default: data/ in the cache folder)");
+  add_data_folder(command, arguments.folder);
   command.json(arguments.json);
   command.footer("Example:\n  olmo-harness data corpus --output corpus.jsonl.gz");
   command.action([&arguments] { run_corpus(arguments); });
@@ -232,9 +227,7 @@ void add_data_tokenize(const Command& data) {
               "uint16, uint32, or auto: the narrowest that holds the vocabulary")
       .one_of({"auto", "uint16", "uint32"});
   add_on_bad_line(command, arguments.on_bad_line);
-  command.number("--threads", arguments.threads, kThreads,
-                 "Number of threads; 0: every core that the process may use. The result does not "
-                 "depend on it");
+  add_line_threads(command, arguments.threads);
   command.number("--max-tokens-per-file", arguments.max_tokens_per_file, kPositive,
                  "Start a new file after N tokens (default: no limit for --output FILE.npy, 512 Mi "
                  "for a folder)");

@@ -6,7 +6,6 @@
 
 #include "cli/commands.h"
 #include "cli/data_lines.h"
-#include "cli/next_steps.h"
 #include "core/compute/policy.h"
 #include "core/error.h"
 #include "core/files/json.h"
@@ -57,8 +56,7 @@ data::DedupOptions options_of(const DedupArguments& arguments) {
       options.against.emplace_back(against);
       continue;
     }
-    const auto folder = arguments.data.empty() ? data::default_data_folder()
-                                               : std::filesystem::path(arguments.data);
+    const auto folder = data_folder(arguments.data);
     options.words_texts = during("reading the evaluation records", [&] {
       return data::add_evaluation_records(data::training_records_folder(folder),
                                           data::evaluation_data_folder(folder), options.words);
@@ -72,10 +70,6 @@ data::DedupOptions options_of(const DedupArguments& arguments) {
   return options;
 }
 
-std::string number(std::uint64_t count, const char* what) {
-  return counted(static_cast<std::int64_t>(count), what);
-}
-
 std::string share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? ""
                     : formatted(" (%.2f %%)",
@@ -83,14 +77,11 @@ std::string share(std::uint64_t part, std::uint64_t whole) {
 }
 
 void print_report(const data::DedupReport& report, data::DedupBy by) {
-  std::uint64_t documents = 0, duplicates = 0;
   for (const data::DedupSource& source : report.sources) {
-    documents += source.documents;
-    duplicates += source.duplicates;
-    std::cout << safe_line(source.path) << ": " << number(source.documents, "document") << ", "
+    std::cout << safe_line(source.path) << ": " << number_of(source.documents, "document") << ", "
               << source.duplicates << " found" << share(source.duplicates, source.documents);
     if (by == data::DedupBy::kParagraph)
-      std::cout << "; " << number(source.paragraphs, "paragraph") << ", "
+      std::cout << "; " << number_of(source.paragraphs, "paragraph") << ", "
                 << source.duplicate_paragraphs << " found"
                 << share(source.duplicate_paragraphs, source.paragraphs);
     if (source.without_field > 0) std::cout << "; " << source.without_field << " without the field";
@@ -98,8 +89,9 @@ void print_report(const data::DedupReport& report, data::DedupBy by) {
   }
   std::cout << bad_lines_text(report.bad_lines);
   if (report.compared_with > 0)
-    std::cout << "compared with " << number(report.compared_with, "document") << '\n';
-  std::cout << "found: " << duplicates << " of " << number(documents, "document") << ", "
+    std::cout << "compared with " << number_of(report.compared_with, "document") << '\n';
+  const data::DedupSource all = data::total(report);
+  std::cout << "found: " << all.duplicates << " of " << number_of(all.documents, "document") << ", "
             << format_bytes(static_cast<double>(report.duplicate_bytes)) << " of "
             << format_bytes(static_cast<double>(report.text_bytes)) << " of text"
             << share(report.duplicate_bytes, report.text_bytes) << '\n';
@@ -113,17 +105,14 @@ void run_dedup(const DedupArguments& arguments) {
   {
     ProgressLine line;
     options.on_progress = [&line](const Progress& progress) { line.show(progress); };
-    report = data::dedup(options);
+    report = data::dedup(std::move(options));  // it may hold the words of all evaluation records
   }
   if (arguments.json) {
     std::cout << json_text(data::to_json(report)) << '\n';
     return;
   }
-  print_report(report, options.by);
-  if (!arguments.output.empty())
-    say_next({{{"data", "tokenize", arguments.output, "--tokenizer", "dolma-v1_5", "--output",
-                "NAME.npy"},
-               ""}});
+  print_report(report, parse_by(arguments.by));
+  if (!arguments.output.empty()) say_next({after_documents(arguments.output)});
 }
 
 }  // namespace
@@ -153,12 +142,9 @@ void add_data_dedup(const Command& data) {
   command.option("--attributes NAME", arguments.attributes,
                  "Write what was found, as Dolma's toolkit does: .../attributes/NAME/FILE for each "
                  ".../documents/FILE (see `data mix`)");
-  command.option("--data DIR", arguments.data,
-                 "Folder of `data fetch` (default: data/ in the cache folder)");
+  add_data_folder(command, arguments.data);
   add_on_bad_line(command, arguments.on_bad_line);
-  command.number("--threads", arguments.threads, kThreads,
-                 "Number of threads; 0: every core that the process may use. The result does not "
-                 "depend on it");
+  add_line_threads(command, arguments.threads);
   command.flag("--overwrite", arguments.overwrite, "Replace files that exist");
   command.json(arguments.json);
   command.footer(

@@ -5,7 +5,6 @@
 
 #include "cli/commands.h"
 #include "cli/data_lines.h"
-#include "cli/next_steps.h"
 #include "config/mix.h"
 #include "core/compute/policy.h"
 #include "core/files/json.h"
@@ -27,10 +26,6 @@ struct MixArguments {
   bool json = false;
 };
 
-std::string number(std::uint64_t count, const char* what) {
-  return counted(static_cast<std::int64_t>(count), what);
-}
-
 void print_plan(const data::MixOptions& options, bool json) {
   Json streams = Json::array();
   for (const data::MixStream& stream : options.streams) {
@@ -40,7 +35,7 @@ void print_plan(const data::MixOptions& options, bool json) {
       for (const auto& input : shard.inputs) inputs.push_back(input.string());
       if (!json)
         std::cout << safe_line(shard.output.string()) << ": from "
-                  << number(shard.inputs.size(), "file") << ", "
+                  << number_of(shard.inputs.size(), "file") << ", "
                   << safe_line(shard.inputs.front().string())
                   << (shard.inputs.size() > 1 ? " to " + safe_line(shard.inputs.back().string())
                                               : std::string())
@@ -54,12 +49,11 @@ void print_plan(const data::MixOptions& options, bool json) {
 
 void print_report(const data::MixReport& report) {
   for (const data::MixReport::Stream& stream : report.streams) {
-    const std::uint64_t written = stream.documents - stream.filtered - stream.too_short;
-    std::cout << safe_line(stream.name) << ": " << written << " of "
-              << number(stream.documents, "document") << ", "
+    std::cout << safe_line(stream.name) << ": " << stream.written() << " of "
+              << number_of(stream.documents, "document") << ", "
               << format_bytes(static_cast<double>(stream.text_bytes)) << " of text; left out "
               << stream.filtered << " by filters, " << stream.too_short << " too short; "
-              << number(stream.replaced_spans, "span") << " replaced\n";
+              << number_of(stream.replaced_spans, "span") << " replaced\n";
     for (const data::MixShard& shard : stream.shards)
       std::cout << "wrote " << safe_line(shard.output.string()) << '\n';
   }
@@ -86,9 +80,7 @@ void run_mix(const MixArguments& arguments) {
     return;
   }
   print_report(report);
-  say_next({{{"data", "tokenize", options.streams.front().output.string(), "--tokenizer",
-              "dolma-v1_5", "--output", "NAME.npy"},
-             ""}});
+  say_next({after_documents(options.streams.front().output.string())});
 }
 
 }  // namespace

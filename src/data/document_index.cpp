@@ -8,7 +8,6 @@
 #include "core/text/csv.h"
 #include "core/text/number.h"
 #include "core/text/safe_text.h"
-#include "data/documents/line_writer.h"
 #include "data/text_reader.h"
 
 namespace olmo::data {
@@ -89,10 +88,19 @@ void for_each_document(const DocumentIndex& index, const Use& use) {
     refuse("the file's sidecar tells of another one");
 }
 
-std::vector<SourceCount> sorted(const std::map<std::string, SourceCount>& counts) {
+/// By the names of the sources.
+using SourceCounts = std::map<std::string, SourceCount>;
+
+void add(SourceCounts& counts, const SourceCount& one) {
+  SourceCount& count =
+      counts.try_emplace(one.source, SourceCount{.source = one.source}).first->second;
+  count.documents += one.documents;
+  count.tokens += one.tokens;
+}
+
+std::vector<SourceCount> sorted(const SourceCounts& counts) {
   std::vector<SourceCount> list;
-  for (const auto& [source, count] : counts)
-    list.push_back({.source = source, .documents = count.documents, .tokens = count.tokens});
+  for (const auto& [source, count] : counts) list.push_back(count);
   std::ranges::stable_sort(list, std::ranges::greater{}, &SourceCount::tokens);
   return list;
 }
@@ -103,25 +111,15 @@ fs::path document_index_path(const fs::path& token_file) {
   return fs::path(token_file).replace_extension(".csv.gz");
 }
 
-struct DocumentIndexWriter::State {
-  State(const fs::path& token_file, int threads)
-      : lines(document_index_path(token_file), threads, Effort::kLittle) {}
-  LineWriter lines;
-};
-
 DocumentIndexWriter::DocumentIndexWriter(const fs::path& token_file, int threads)
-    : state_(std::make_unique<State>(token_file, threads)) {}
-DocumentIndexWriter::~DocumentIndexWriter() = default;
+    : lines_(document_index_path(token_file), threads, Effort::kLittle) {}
 
 void DocumentIndexWriter::add(const IndexedDocument& document) {
   const auto& [tokens, origin] = document;
-  state_->lines.write(std::to_string(tokens.begin) + "," + std::to_string(tokens.end) + "," +
-                      csv_cell(origin.id) + "," + csv_cell(origin.source) + "," +
-                      std::to_string(origin.line));
+  lines_.write(std::to_string(tokens.begin) + "," + std::to_string(tokens.end) + "," +
+               csv_cell(origin.id) + "," + csv_cell(origin.source) + "," +
+               std::to_string(origin.line));
 }
-
-Digest DocumentIndexWriter::finish() { return state_->lines.finish(); }
-void DocumentIndexWriter::publish() { state_->lines.publish(); }
 
 std::optional<DocumentIndex> find_document_index(const TokenFile& file) {
   const auto path = document_index_path(file.path());
@@ -146,23 +144,19 @@ std::vector<IndexedDocument> find_documents(const DocumentIndex& index,
 }
 
 std::vector<SourceCount> count_sources(const DocumentIndex& index) {
-  std::map<std::string, SourceCount> counts;
+  SourceCounts counts;
   for_each_document(index, [&](const IndexedDocument& document) {
-    SourceCount& count = counts[document.origin.source];
-    ++count.documents;
-    count.tokens += document.tokens.end - document.tokens.begin;
+    add(counts, {.source = document.origin.source,
+                 .documents = 1,
+                 .tokens = document.tokens.end - document.tokens.begin});
   });
   return sorted(counts);
 }
 
-std::vector<SourceCount> sum(std::vector<SourceCount> a, const std::vector<SourceCount>& b) {
-  std::map<std::string, SourceCount> counts;
-  a.insert(a.end(), b.begin(), b.end());
-  for (const SourceCount& one : a) {
-    SourceCount& count = counts[one.source];
-    count.documents += one.documents;
-    count.tokens += one.tokens;
-  }
+std::vector<SourceCount> sum(const std::vector<SourceCount>& a, const std::vector<SourceCount>& b) {
+  SourceCounts counts;
+  for (const auto* list : {&a, &b})
+    for (const SourceCount& one : *list) add(counts, one);
   return sorted(counts);
 }
 

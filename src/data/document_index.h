@@ -3,12 +3,12 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "core/hash.h"
+#include "data/documents/line_writer.h"
 #include "data/token_file.h"
 
 namespace olmo::data {
@@ -39,17 +39,13 @@ class DocumentIndexWriter {
  public:
   /// Throws as LineWriter does, here and below.
   explicit DocumentIndexWriter(const std::filesystem::path& token_file, int threads = 1);
-  ~DocumentIndexWriter();
-  DocumentIndexWriter(const DocumentIndexWriter&) = delete;
-  DocumentIndexWriter& operator=(const DocumentIndexWriter&) = delete;
 
   void add(const IndexedDocument& document);
-  Digest finish();  ///< as LineWriter's
-  void publish();
+  Digest finish() { return lines_.finish(); }
+  void publish() { lines_.publish(); }
 
  private:
-  struct State;
-  std::unique_ptr<State> state_;
+  LineWriter lines_;
 };
 
 /// An index, and what it must agree with.
@@ -80,6 +76,6 @@ struct SourceCount {
 /// Those with most tokens first.
 std::vector<SourceCount> count_sources(const DocumentIndex& index);
 /// The counts of both, in that order.
-std::vector<SourceCount> sum(std::vector<SourceCount> a, const std::vector<SourceCount>& b);
+std::vector<SourceCount> sum(const std::vector<SourceCount>& a, const std::vector<SourceCount>& b);
 
 }  // namespace olmo::data

@@ -120,6 +120,8 @@ InspectedStep inspect_step(BatchSource& source, std::uint64_t step, const Tokeni
                      .digest = batch.digest,
                      .instances = {}};
   const std::int64_t length = dataset.sequence_length();
+  std::map<std::size_t, std::vector<InspectedInstance*>> by_file;
+  seen.instances.reserve(batch.indices.size());  // they are pointed to
   for (std::size_t row = 0; row < batch.indices.size(); ++row) {
     InspectedInstance& instance = seen.instances.emplace_back();
     const InstancePlace place = dataset.place(batch.indices[row]);
@@ -136,10 +138,8 @@ InspectedStep inspect_step(BatchSource& source, std::uint64_t step, const Tokeni
     instance.labels = length - std::count(labels, labels + length, kIgnoredLabel);
     instance.ids.assign(ids, ids + length);
     instance.documents = cut_documents(instance, file, tokenizer, eos_token_id);
+    by_file[place.file].push_back(&instance);
   }
-  std::map<std::size_t, std::vector<InspectedInstance*>> by_file;
-  for (InspectedInstance& instance : seen.instances)
-    by_file[dataset.place(instance.index).file].push_back(&instance);
   for (const auto& [file, instances] : by_file) name_documents(dataset.files()[file], instances);
   return seen;
 }
@@ -253,8 +253,7 @@ TokenStats sum(const std::vector<TokenStats>& files) {
     total.sequences += file.sequences;
     total.tail += file.tail;
     if (file.sources)
-      total.sources =
-          sum(std::move(total.sources).value_or(std::vector<SourceCount>()), *file.sources);
+      total.sources = sum(total.sources.value_or(std::vector<SourceCount>()), *file.sources);
     if (total.lengths.size() < file.lengths.size()) total.lengths.resize(file.lengths.size());
     for (std::size_t bin = 0; bin < file.lengths.size(); ++bin)
       total.lengths[bin] += file.lengths[bin];

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/said.h"
+#include "cli/words.h"
 #include "core/files/input_file.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
@@ -13,6 +14,7 @@ using Json = nlohmann::json;
 using olmo::test::Said;
 using olmo::test::say;
 using olmo::test::TemporaryDirectory;
+using olmo::test::with;
 using olmo::test::Words;
 
 struct Scene {
@@ -25,10 +27,8 @@ struct Scene {
     std::ofstream(input) << "{\"id\":\"a\",\"text\":\"x\\ny\"}\n{\"id\":\"b\",\"text\":\"x\\ny\"}\n"
                             "{\"id\":\"c\",\"text\":\"z\\nx\"}\n";
   }
-  [[nodiscard]] Said dedup(Words more) const {
-    Words words = {"data", "dedup", input};
-    words.insert(words.end(), more.begin(), more.end());
-    return say(words);
+  [[nodiscard]] Said dedup(const Words& more) const {
+    return say(with({"data", "dedup", input}, more));
   }
 };
 

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/said.h"
+#include "cli/words.h"
 #include "core/files/input_file.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
@@ -13,6 +14,7 @@ using Json = nlohmann::json;
 using olmo::test::Said;
 using olmo::test::say;
 using olmo::test::TemporaryDirectory;
+using olmo::test::with;
 using olmo::test::Words;
 
 /// Two documents, and a mix that takes the second.
@@ -34,10 +36,8 @@ struct Scene {
                              "    output: {path: "
                           << (folder / "out").string() << "}\n";
   }
-  [[nodiscard]] Said mix(Words more) const {
-    Words words = {"data", "mix", config};
-    words.insert(words.end(), more.begin(), more.end());
-    return say(words);
+  [[nodiscard]] Said mix(const Words& more) const {
+    return say(with({"data", "mix", config}, more));
   }
 };
 

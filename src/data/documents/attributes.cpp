@@ -33,22 +33,28 @@ class CharacterCursor {
 
 }  // namespace
 
+std::optional<DolmaPath> split_at_documents(const std::filesystem::path& path) {
+  const std::vector<std::filesystem::path> parts(path.begin(), path.end());
+  const auto found = std::find(parts.rbegin(), parts.rend(), "documents");
+  if (found == parts.rend() || found == parts.rbegin()) return std::nullopt;
+  DolmaPath result;
+  for (auto part = parts.begin(); part != std::prev(found.base()); ++part) result.above /= *part;
+  for (auto part = found.base(); part != parts.end(); ++part) result.below /= *part;
+  return result;
+}
+
 std::filesystem::path attribute_file(const std::filesystem::path& documents,
                                      const std::string& name) {
-  std::vector<std::filesystem::path> parts(documents.begin(), documents.end());
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
     throw Error(ErrorKind::kUsage, "`" + name + "` is no name for attributes: it may have no `/`");
-  const auto found = std::find(parts.rbegin(), parts.rend(), "documents");
-  if (found == parts.rend() || found == parts.rbegin())
+  const auto path = split_at_documents(documents);
+  if (!path)
     throw Error(ErrorKind::kUsage,
                 documents.string() +
                     ": lies in no folder `documents`, so there is no place for its attributes "
                     "(.../documents/FILE has them in .../attributes/" +
                     name + "/FILE)");
-  *found = std::filesystem::path("attributes") / name;
-  std::filesystem::path result;
-  for (const auto& part : parts) result /= part;
-  return result;
+  return path->above / "attributes" / name / path->below;
 }
 
 std::string replace_spans(std::string_view text, std::vector<Span> spans) {

@@ -3,11 +3,21 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace olmo::data {
+
+/// A path cut at the last folder `documents`, which is Dolma's layout.
+struct DolmaPath {
+  std::filesystem::path above;  ///< without the folder
+  std::filesystem::path below;
+};
+
+/// Nothing if a path has no such folder, or nothing below it.
+std::optional<DolmaPath> split_at_documents(const std::filesystem::path& path);
 
 /// Where the attributes NAME of a file of documents lie: the last folder `documents` of its path is
 /// `attributes/NAME` instead, as Dolma's toolkit has it. Throws Error(kUsage) if there is no such

@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 /// Something of a document that is compared.
 struct Part {
   Key key;
-  Span span;
+  Span span;  ///< of a paragraph
   std::uint64_t bytes = 0;
 };
 
@@ -34,8 +34,7 @@ struct Prepared {
   enum class Kind { kDocument, kBlank, kBad } kind = Kind::kBlank;
   std::string problem;  ///< of a bad line
   JsonValue document;
-  std::vector<Part> parts;
-  bool found = false;  ///< of kWords
+  std::vector<Part> parts;  ///< of kWords: only what was found
   bool lacks_field = false;
 };
 
@@ -123,12 +122,8 @@ class Run {
 
   /// A field that none has is most likely misspelt, or another word of `--by` was meant.
   void require_field() const {
-    std::uint64_t documents = 0, without = 0;
-    for (const DedupSource& source : report_.sources) {
-      documents += source.documents;
-      without += source.without_field;
-    }
-    if (documents > 0 && without == documents)
+    const DedupSource all = total(report_);
+    if (all.documents > 0 && all.without_field == all.documents)
       throw Error(ErrorKind::kInput, options_.inputs.front().string() +
                                          ": no document has the field `" + options_.field +
                                          "`; --by takes document, paragraph, words, or a field");
@@ -195,7 +190,8 @@ class Run {
     prepared.document = std::move(parsed.document);
     const auto& text = (*prepared.document)["text"].get_ref<const std::string&>();
     if (options_.by == DedupBy::kWords) {
-      prepared.found = has_learnt_ && (words_.is_text(text) || words_.shares_run(text));
+      if (has_learnt_ && (words_.is_text(text) || words_.shares_run(text)))
+        prepared.parts.push_back({.key = {}, .span = {}, .bytes = text.size()});
     } else if (options_.by == DedupBy::kParagraph) {
       for_each_paragraph(text, [&](std::string_view paragraph, const Span& span) {
         prepared.parts.push_back(
@@ -216,13 +212,12 @@ class Run {
     } else if (!strip(text).empty()) {
       key = key_of(text);
     }
-    if (key)
-      prepared.parts.push_back(
-          {.key = *key, .span = {.begin = 0, .end = count_characters(text)}, .bytes = text.size()});
+    if (key) prepared.parts.push_back({.key = *key, .span = {}, .bytes = text.size()});
   }
 
   /// Whether the part was there before.
   bool is_found(const Part& part) {
+    if (options_.by == DedupBy::kWords) return true;
     return compares_with_others() ? keys_.contains(part.key) : !keys_.insert(part.key);
   }
 
@@ -251,9 +246,6 @@ class Run {
     std::vector<Part> found;
     std::ranges::copy_if(line.parts, std::back_inserter(found),
                          [&](const Part& part) { return is_found(part); });
-    if (line.found)
-      found.push_back(
-          {.key = {}, .span = {.begin = 0, .end = count_characters(text)}, .bytes = text.size()});
     count(report_.sources[item.source], text, line, found);
     if (options_.output.empty()) {
       write_attributes(writer_for(item.source), line, found);
@@ -277,10 +269,18 @@ class Run {
     }
   }
 
+  static Span whole_text(const Prepared& line) {
+    const auto& text = (*line.document)["text"].get_ref<const std::string&>();
+    return {.begin = 0, .end = count_characters(text)};
+  }
+
   void write_attributes(LineWriter& writer, const Prepared& line,
                         const std::vector<Part>& found) const {
     Json spans = Json::array();
-    for (const Part& part : found) spans.push_back({part.span.begin, part.span.end, 1.0});
+    for (const Part& part : found) {
+      const Span span = options_.by == DedupBy::kParagraph ? part.span : whole_text(line);
+      spans.push_back({span.begin, span.end, 1.0});
+    }
     const auto id = line.document->find("id");
     writer.write(json_text(Json{{"attributes", {{options_.attributes, std::move(spans)}}},
                                 {"id", id == line.document->end() ? Json() : *id}}));
@@ -308,6 +308,18 @@ class Run {
 
 }  // namespace
 
+DedupSource total(const DedupReport& report) {
+  DedupSource total;
+  for (const DedupSource& source : report.sources) {
+    total.documents += source.documents;
+    total.duplicates += source.duplicates;
+    total.paragraphs += source.paragraphs;
+    total.duplicate_paragraphs += source.duplicate_paragraphs;
+    total.without_field += source.without_field;
+  }
+  return total;
+}
+
 DedupReport dedup(DedupOptions options) { return Run(std::move(options)).run(); }
 
 Json to_json(const DedupReport& report) {
@@ -317,10 +329,7 @@ Json to_json(const DedupReport& report) {
                {"bad_lines", to_json(report.bad_lines)},
                {"outputs", Json::array()},
                {"sources", Json::array()}};
-  DedupSource total;
   for (const DedupSource& source : report.sources) {
-    total.documents += source.documents;
-    total.duplicates += source.duplicates;
     json["sources"].push_back({{"path", source.path},
                                {"documents", source.documents},
                                {"duplicates", source.duplicates},
@@ -328,8 +337,9 @@ Json to_json(const DedupReport& report) {
                                {"duplicate_paragraphs", source.duplicate_paragraphs},
                                {"without_field", source.without_field}});
   }
-  json["documents"] = total.documents;
-  json["duplicates"] = total.duplicates;
+  const DedupSource all = total(report);
+  json["documents"] = all.documents;
+  json["duplicates"] = all.duplicates;
   for (const fs::path& output : report.outputs) json["outputs"].push_back(output.string());
   return json;
 }

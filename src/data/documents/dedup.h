@@ -50,6 +50,9 @@ struct DedupReport {
   std::vector<std::filesystem::path> outputs;
 };
 
+/// Of all sources together; it has no path.
+DedupSource total(const DedupReport& report);
+
 /// Finds what was there before: of equal texts (fields, paragraphs) the first in the order of the
 /// inputs stays. With `against` or `words`, what is equal to a text there is found, and
 /// nothing else: a corpus without evaluation texts. Comparison is exact, to the byte, by

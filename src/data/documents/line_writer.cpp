@@ -1,12 +1,12 @@
 #include "data/documents/line_writer.h"
 
-#include <exception>
 #include <string>
 #include <vector>
 
 #include <zlib.h>
 #include <zstd.h>
 
+#include "core/compute/parallel.h"
 #include "core/error.h"
 #include "core/files/output_file.h"
 
@@ -63,19 +63,8 @@ struct LineWriter::State {
 
   /// Compresses the blocks and writes them, in their order.
   void write_blocks() {
-    const auto count = static_cast<std::int64_t>(blocks.size());
-    std::exception_ptr failure;
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
-    for (std::int64_t i = 0; i < count; ++i) {
-      std::string& block = blocks[static_cast<std::size_t>(i)];
-      try {
-        block = compress(block, effort);
-      } catch (...) {
-#pragma omp critical(olmo_line_writer)
-        failure = std::current_exception();
-      }
-    }
-    if (failure) std::rethrow_exception(failure);
+    for_each_in_parallel(
+        blocks.size(), [&](std::size_t i) { blocks[i] = compress(blocks[i], effort); }, threads);
     for (const std::string& block : blocks) append(block);
     blocks.clear();
   }

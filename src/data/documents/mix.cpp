@@ -37,16 +37,10 @@ std::uint64_t size_of(const fs::path& path) {
   return error ? 0 : size;
 }
 
-/// The path below the last folder `documents`.
 fs::path below_documents(const fs::path& path) {
-  const std::vector<fs::path> parts(path.begin(), path.end());
-  const auto found = std::find(parts.rbegin(), parts.rend(), "documents");
-  if (found == parts.rend() || found == parts.rbegin())
-    throw Error(ErrorKind::kUsage,
-                path.string() + ": lies in no folder `documents`; give shuffle: true");
-  fs::path below;
-  for (auto part = found.base(); part != parts.end(); ++part) below /= *part;
-  return below;
+  if (const auto place = split_at_documents(path)) return place->below;
+  throw Error(ErrorKind::kUsage,
+              path.string() + ": lies in no folder `documents`; give shuffle: true");
 }
 
 /// Lines of documents with those of their attributes.
@@ -364,7 +358,7 @@ Json to_json(const MixReport& report) {
                                {"documents", stream.documents},
                                {"filtered", stream.filtered},
                                {"too_short", stream.too_short},
-                               {"written", stream.documents - stream.filtered - stream.too_short},
+                               {"written", stream.written()},
                                {"text_bytes", stream.text_bytes},
                                {"replaced_spans", stream.replaced_spans},
                                {"outputs", std::move(outputs)}});

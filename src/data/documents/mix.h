@@ -60,6 +60,10 @@ struct MixReport {
     std::uint64_t text_bytes = 0;  ///< of what was written
     std::uint64_t replaced_spans = 0;
     std::vector<MixShard> shards;
+
+    [[nodiscard]] std::uint64_t written() const noexcept {
+      return documents - filtered - too_short;
+    }
   };
   std::vector<Stream> streams;
   BadLines bad_lines{BadLinePolicy::kStop};

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sys/wait.h>
 
+#include "data/documents/json_lines.h"
 #include "data/scratch.h"
 #include "support/catch.h"
 #include "support/forked.h"
@@ -12,6 +13,7 @@
 using namespace olmo::data;
 using olmo::ErrorKind;
 using olmo::Json;
+using olmo::test::lines_of;
 using olmo::test::ScratchFolder;
 using olmo::test::thrown_by;
 
@@ -21,13 +23,6 @@ std::string document(const std::string& id, const std::string& text, const Json&
   Json line = {{"id", id}, {"text", text}};
   if (more.is_object()) line.update(more);
   return line.dump() + "\n";
-}
-
-std::vector<Json> lines_of(const std::filesystem::path& path) {
-  std::vector<Json> lines;
-  LineReader reader(path);
-  for (Line line; reader.next(line);) lines.push_back(Json::parse(line.bytes));
-  return lines;
 }
 
 std::vector<std::string> ids_of(const std::filesystem::path& path) {

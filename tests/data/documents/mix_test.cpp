@@ -2,12 +2,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include "data/documents/json_lines.h"
 #include "data/scratch.h"
 #include "support/catch.h"
 
 using namespace olmo::data;
 using olmo::ErrorKind;
 using olmo::Json;
+using olmo::test::lines_of;
 using olmo::test::ScratchFolder;
 using olmo::test::thrown_by;
 
@@ -24,13 +26,6 @@ std::string attributes(const std::string& id, const Json& values) {
 }
 
 Json spans(const std::string& text) { return Json::parse(text); }
-
-std::vector<Json> lines_of(const fs::path& path) {
-  std::vector<Json> lines;
-  LineReader reader(path);
-  for (Line line; reader.next(line);) lines.push_back(Json::parse(line.bytes));
-  return lines;
-}
 
 /// One stream of files below `documents`.
 struct Scene {
