@@ -24,7 +24,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "core/compute/policy.h"
+#include "core/compute/libtorch.h"
 #include "core/compute/tensor.h"
 #include "core/error.h"
 #include "dist/thread_ranks.h"

@@ -8,7 +8,7 @@
 #include <ATen/Parallel.h>
 #include <benchmark/benchmark.h>
 
-#include "core/compute/policy.h"
+#include "core/compute/libtorch.h"
 #include "core/compute/tensor.h"
 #include "ops/attention.h"
 #include "ops/context.h"

@@ -12,7 +12,7 @@
 
 #include <ATen/ATen.h>
 
-#include "core/compute/policy.h"
+#include "core/compute/libtorch.h"
 #include "model/olmo.h"
 #include "ops/linear.h"
 

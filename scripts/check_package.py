@@ -52,8 +52,10 @@ def check_tree(prefix, work):
         expect((prefix / f"share/doc/olmo-harness/licenses/{name}.txt").stat().st_size > 0, f"the licence of {name} is empty")
 
     expect(run([harness, "--version"]).stdout.startswith("olmo-harness "), "--version says something else")
-    refused = run([harness, "--version"], 2, variables={"OLMO_HARNESS_CACHE": str(work / "nothing")}).stderr
+    without = {"OLMO_HARNESS_CACHE": str(work / "nothing")}
+    refused = run([harness, "doctor"], 2, variables=without).stderr
     expect(refused.count("\n") == 1 and f"`{harness}-libtorch` fetches it" in refused, f"without LibTorch it says {refused}")
+    run([harness, "--version"], variables=without)
     facts = json.loads(run([harness, "doctor", "--json"], cwd=work).stdout)
     expect(facts["healthy"], "doctor is not content")
     libtorch = facts["folders"]["libtorch"]
@@ -65,6 +67,7 @@ def check_tree(prefix, work):
     run([*train, work / "run"], cwd=work)
     expected = json.loads((ROOT / "tests/data/signature.json").read_text())["portable"]
     expect(signature_of(work / "run/run.db") == expected, "a small training has other bits than tests/data/signature.json")
+    run([harness, "report", "run", work / "run", "--out", work / "run.html"], variables=without)
     run([*train, work / "ranks", "--nproc", "2"], cwd=work)
     expect(signature_of(work / "ranks/run.db") == expected, "a small training on two ranks has other bits than tests/data/signature.json")
     return libtorch

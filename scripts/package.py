@@ -19,8 +19,8 @@ import zipfile
 # A machine with this glibc has libstdc++ with these versions of its symbols (PEP 600's manylinux_2_31, as auditwheel holds it).
 OF_GLIBC = {"2.31": {"GLIBC": "2.31", "GLIBCXX": "3.4.28", "CXXABI": "1.3.12", "GCC": "10.0.0"}}
 # What every Linux has, and what LibTorch brings.
-KNOWN = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2", "libgcc_s.so.1", "libstdc++.so.6",
-         "libtorch_cpu.so", "libc10.so", "libgomp.so.1"}
+SYSTEM = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2", "libgcc_s.so.1", "libstdc++.so.6"}
+LIBTORCH = {"libtorch_cpu.so", "libc10.so", "libgomp.so.1"}
 SUMMARY = "Trains, evaluates, compares and audits OLMo models deterministically"
 
 
@@ -44,11 +44,12 @@ def elf_problems(path, name, glibc):
     needed, wanted, paths = read_elf(path)
     print(f"{name}: " + ", ".join(f"{family}_{version}" for family, version in sorted(wanted.items())), file=sys.stderr)
     for family, version in wanted.items():
-        known = OF_GLIBC[glibc].get(family)
-        if known is not None and numbers(version) > numbers(known):
-            yield f"{name} needs {family}_{version}, but a machine with glibc {glibc} has {known}"
-    if needed - KNOWN:
-        yield f"{name} needs {', '.join(sorted(needed - KNOWN))}, which not every Linux has"
+        highest = OF_GLIBC[glibc].get(family)
+        if highest is not None and numbers(version) > numbers(highest):
+            yield f"{name} needs {family}_{version}, but a machine with glibc {glibc} has {highest}"
+    known = SYSTEM | (LIBTORCH if name.startswith("lib/") else set())
+    if needed - known:
+        yield f"{name} needs {', '.join(sorted(needed - known))}, which not every Linux has"
     if paths:
         yield f"{name} looks for libraries in {', '.join(paths)}"
 

@@ -40,7 +40,6 @@ fi
 install "${needed[@]}"
 binary=$(env -u Torch_DIR scripts/build.sh --build-dir "$build_dir" | tail -n 1)
 build_dir=$(dirname "$binary")
-ninja -C "$build_dir" olmo_launcher >/dev/null
 make_sysroot
 
 # The tree that both hold: run from anywhere, it finds its parts by their places beside each other.
@@ -50,9 +49,11 @@ cmake --install "$build_dir" --prefix "$stage" >/dev/null
 rm -rf "$stage"/lib*  # for other projects' CMake
 mkdir "$stage/lib" "$stage/lib/olmo-harness"
 libtorch=$cache/libtorch-$torch_version/torch/lib
-link_old "$build_dir" launcher/olmo-harness "$stage/bin/olmo-harness"
+# LibTorch has an OpenMP of its own, which both parts of the whole program use; the other program brings one.
 # shellcheck disable=SC2046
-link_old "$build_dir" olmo-harness "$stage/lib/olmo-harness/olmo-harness" $(static_archives) "$libtorch"/{libtorch_cpu.so,libc10.so,libgomp.so.1}
+link_old "$build_dir" olmo-harness "$stage/bin/olmo-harness" $(static_archives) "$(g++ -print-file-name=libgomp.a)"
+# shellcheck disable=SC2046
+link_old "$build_dir" lib/olmo-harness/olmo-harness "$stage/lib/olmo-harness/olmo-harness" $(static_archives) "$libtorch"/{libtorch_cpu.so,libc10.so,libgomp.so.1}
 cp scripts/quickstart.sh "$stage/bin/olmo-harness-quickstart"
 cp scripts/package_libtorch.sh "$stage/bin/olmo-harness-libtorch"
 cp scripts/libtorch.sh "$stage/share/olmo-harness/"

@@ -4,7 +4,8 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 # Where LibTorch and libraries outside the system's folders are, as when it was built. Those of the cache are static.
-set_target_properties(olmo-harness PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+set_target_properties(olmo-harness olmo_whole PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
+install(TARGETS olmo_whole RUNTIME DESTINATION lib/olmo-harness)  # where the other one looks for it
 install(TARGETS olmo-harness EXPORT olmo-harness-targets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/configs ${PROJECT_SOURCE_DIR}/evals DESTINATION ${CMAKE_INSTALL_DATADIR}/olmo-harness)
 install(FILES ${PROJECT_SOURCE_DIR}/README.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

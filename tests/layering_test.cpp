@@ -63,6 +63,7 @@ const std::map<std::string, std::set<std::string>> kHomes = {
     {"zlib.h", {"core", "data"}},
     {"zstd.h", {"data"}},
     {"utf8proc.h", {"data"}},
+    {"omp.h", {"core"}},
     {"openssl/", {"core"}},
     {"boost/asio/", {"serve"}},
     {"boost/beast/", {"serve"}},

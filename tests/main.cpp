@@ -7,7 +7,7 @@
 
 #include <csignal>
 
-#include "core/compute/policy.h"
+#include "core/compute/libtorch.h"
 #include "core/files/private_folder.h"
 
 int main(int argc, char** argv) {

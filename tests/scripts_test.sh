@@ -133,6 +133,8 @@ if python3 -I -c '' 2>/dev/null && command -v readelf >/dev/null && command -v c
   diff -r "$work/first" "$work/second" || { echo "FAILED: the same tree gives packages that differ"; failed=1; }
   program bin/olmo-harness -Wl,-rpath,/home/builder/lib
   expect "a package that looks into the builder's folders" 1 'bin/olmo-harness looks for libraries in /home/builder/lib$' package third
+  program ../libtorch_cpu.so && program bin/olmo-harness -Wl,--no-as-needed -L"$work" -l:libtorch_cpu.so
+  expect "a package whose first program needs LibTorch" 1 'bin/olmo-harness needs libtorch_cpu.so, which not every Linux has$' package third
   program bin/olmo-harness && cp "$(command -v bash)" "$work/stage/lib/olmo-harness/olmo-harness"
   expect "a package of programs that need more than it promises" 1 'needs GLIBC_2\.[0-9]+, but a machine with glibc 2.31 has 2.31|which not every Linux has' package third
 fi

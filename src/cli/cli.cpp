@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/compute/compute.h"
 #include "cli/rank_options.h"
 #include "cli/surroundings.h"
 #include "core/error.h"
@@ -48,7 +49,8 @@ int run(int argc, char** argv) {
     std::cout << *text;
     return 0;
   }
-  if (words[0] != "train" && words[0] != "eval") note_several_processes(words[0]);
+  if (words[0] != "train" && words[0] != "eval" && !compute::is_whole())
+    note_several_processes(words[0]);
   return program.run(words);
 }
 

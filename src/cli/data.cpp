@@ -128,7 +128,7 @@ void run_tokenize(const TokenizeArguments& arguments) {
   options.eos_token_id = arguments.eos_token_id;
   if (arguments.dtype != "auto") options.dtype = data::parse_token_dtype(arguments.dtype);
   options.on_bad_line = bad_line_policy(arguments.on_bad_line);
-  options.threads = resolve_policy("portable", "auto", arguments.threads).threads;
+  options.threads = resolve_threads(arguments.threads);
   options.max_tokens_per_file = arguments.max_tokens_per_file;
   options.overwrite = arguments.overwrite;
   const data::Tokenizer tokenizer = during(

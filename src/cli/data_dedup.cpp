@@ -65,7 +65,7 @@ data::DedupOptions options_of(const DedupArguments& arguments) {
   options.output = arguments.output;
   options.attributes = arguments.attributes;
   options.on_bad_line = bad_line_policy(arguments.on_bad_line);
-  options.threads = resolve_policy("portable", "auto", arguments.threads).threads;
+  options.threads = resolve_threads(arguments.threads);
   options.overwrite = arguments.overwrite;
   return options;
 }

@@ -65,7 +65,7 @@ void run_mix(const MixArguments& arguments) {
   for (const std::string& note : config.notes) log_warning(note);
   data::MixOptions& options = config.options;
   if (arguments.threads > 0) options.threads = arguments.threads;
-  options.threads = resolve_policy("portable", "auto", options.threads).threads;
+  options.threads = resolve_threads(options.threads);
   options.on_bad_line = bad_line_policy(arguments.on_bad_line);
   options.overwrite = arguments.overwrite;
   if (arguments.dry_run || config.dry_run) return print_plan(options, arguments.json);

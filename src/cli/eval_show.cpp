@@ -14,6 +14,7 @@
 #include "eval/asked.h"
 #include "eval/scoring.h"
 #include "eval/task_catalog.h"
+#include "evaluation/recorded_evaluation.h"
 
 namespace olmo::cli {
 namespace {

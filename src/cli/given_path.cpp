@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/files/input_file.h"
 #include "store/checkpoint/checkpoint_manifest.h"
-#include "store/foreign/weight_files.h"
+#include "store/foreign/find_weights.h"
 #include "store/run_files.h"
 #include "store/runs/run_db.h"
 

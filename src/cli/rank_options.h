@@ -2,11 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 
 #include "cli/interface/command.h"
-#include "dist/world.h"
 
 namespace olmo::cli {
 
@@ -21,10 +19,6 @@ struct RankOptions {
 
 /// Declares --nproc, --rendezvous and the limits.
 void add_rank_options(const Command& command, RankOptions& options);
-
-/// Does `work` as the rank that this process is, or starts the ranks that --nproc asks for and
-/// waits for them. Returns the exit code. Throws Error(kUsage) for a launch that cannot be joined.
-int on_ranks(const RankOptions& options, const std::function<int(dist::World&)>& work);
 
 /// For commands that do all in each process: if a launcher has started several, the first says so.
 void note_several_processes(const std::string& command);

@@ -27,7 +27,7 @@ constexpr std::array<EnvironmentVariable, 25> kVariables = {
      {"XDG_CACHE_HOME, HOME", "Where that folder is, if OLMO_HARNESS_CACHE is not set"},
      {"OLMO_LIBTORCH, VIRTUAL_ENV, CONDA_PREFIX",
       "Where a packaged olmo-harness looks for LibTorch, in this order, before its cache"},
-     {"OLMO_HARNESS_LIBTORCH", "Set by its launcher for the program; not for users"},
+     {"OLMO_HARNESS_LIBTORCH", "Set by it for its part with LibTorch; not for users"},
      {"OLMO_GPU_LIBRARIES", "Folder with LibTorch's half for a GPU (libtorch_cuda, libtorch_hip)"},
      {"LD_LIBRARY_PATH", "Where the loader looks for libraries, LibTorch and GPU drivers included"},
      {"OMP_NUM_THREADS", "Threads, where neither the config nor --threads says how many"},

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "core/compute/policy.h"
+#include "cli/compute/compute.h"
 #include "core/files/json.h"
 #include "core/libraries/loaded_libraries.h"
 #include "core/process/process.h"
@@ -45,7 +45,7 @@ OrderedJson libraries() {
   const auto add = [&](const std::string& name, const std::string& version) {
     shown[name]["version"] = version;
   };
-  add("libtorch", libtorch_version());
+  if (const auto libtorch = compute::libtorch()) add("libtorch", *libtorch);
   for (const char* name : {"hdf5", "sqlite"}) add(name, told.at(name));
   for (const auto& library : loaded_libraries()) {
     if (std::ranges::find(kShown, library.name) == kShown.end()) continue;

@@ -4,8 +4,8 @@
 
 #include "core/error.h"
 #include "data/token_file.h"
+#include "optim/clipping.h"
 #include "optim/lr_schedule.h"
-#include "optim/optimizer.h"
 
 namespace olmo::config {
 namespace {

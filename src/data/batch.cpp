@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/compute/named_tensors.h"
+#include "core/compute/parallel.h"
 #include "core/error.h"
 
 namespace olmo::data {
@@ -188,7 +189,7 @@ std::optional<std::string> BatchSource::make_order_of(std::uint64_t epoch) {
   next_epoch_.reset();
   // The step before was the last of its epoch, and every rank has read its rows.
   if (epoch > 0) remove_order_file(*order_folder_, epoch - 1);
-  auto why = data::make_order_file(*order_folder_, order_config_, epoch, {}, at::get_num_threads());
+  auto why = data::make_order_file(*order_folder_, order_config_, epoch, {}, pool_threads());
   made_epoch_ = epoch;
   return why;
 }

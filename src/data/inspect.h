@@ -1,4 +1,4 @@
-// What `data inspect` shows: the instances of a step, or the counts of token files.
+// What `data inspect` shows: the instances of a step.
 #pragma once
 
 #include <cstdint>
@@ -56,32 +56,5 @@ InspectedStep inspect_step(BatchSource& source, std::uint64_t step, const Tokeni
 Json to_json(const InspectedStep& step);
 /// As `data inspect` prints it for a person.
 std::string to_text(const InspectedStep& step);
-
-/// Counts of a token file. A document ends with the end-of-text token; tokens after the last one
-/// are a document without an end.
-struct TokenStats {
-  std::string path;
-  TokenDtype dtype = TokenDtype::kUint16;
-  std::uint64_t tokens = 0;
-  std::uint64_t documents = 0;
-  bool ends_with_eos = false;
-  std::uint64_t shortest = 0;  ///< document, in tokens with its EOS
-  std::uint64_t longest = 0;
-  std::uint32_t max_id = 0;
-  std::uint64_t sequences = 0;         ///< instances of the sequence length asked for
-  std::uint64_t tail = 0;              ///< tokens that no instance holds
-  std::vector<std::uint64_t> lengths;  ///< lengths[k]: documents of 2^k to 2^(k+1) - 1 tokens
-  std::optional<std::vector<SourceCount>> sources;  ///< of files with a document index alone
-};
-
-/// Reads the whole file once, and its document index.
-TokenStats token_stats(const TokenFile& file, std::uint32_t eos_token_id,
-                       std::uint64_t sequence_length);
-
-/// `total` of several files, whose path is "total".
-TokenStats sum(const std::vector<TokenStats>& files);
-
-Json to_json(const TokenStats& stats);
-std::string to_text(const TokenStats& stats);
 
 }  // namespace olmo::data

@@ -370,4 +370,9 @@ std::optional<Sidecar> read_sidecar(const std::filesystem::path& token_file) {
   return sidecar;
 }
 
+TokenDtype dtype_of(const std::string& stated, const std::optional<Sidecar>& sidecar) {
+  if (!stated.empty()) return parse_token_dtype(stated);
+  return sidecar && sidecar->dtype ? *sidecar->dtype : TokenDtype::kUint16;
+}
+
 }  // namespace olmo::data

@@ -80,4 +80,8 @@ struct Sidecar {
 /// object.
 std::optional<Sidecar> read_sidecar(const std::filesystem::path& token_file);
 
+/// The dtype of a file: as stated, else as its sidecar says, else OLMo's default. Throws as
+/// parse_token_dtype.
+TokenDtype dtype_of(const std::string& stated, const std::optional<Sidecar>& sidecar);
+
 }  // namespace olmo::data

@@ -378,4 +378,9 @@ Launch read_launch(const Variable& variable, const std::optional<std::string>& r
   return launch;
 }
 
+std::string described(const Launch& launch) {
+  return launch.how + " has started this process as rank " + std::to_string(launch.rank) + " of " +
+         std::to_string(launch.size);
+}
+
 }  // namespace olmo::dist

@@ -63,6 +63,9 @@ struct Launch {
 /// that nothing says where to meet.
 Launch read_launch(const Variable& variable, const std::optional<std::string>& rendezvous = {});
 
+/// "torchrun has started this process as rank 1 of 4".
+std::string described(const Launch& launch);
+
 /// The rendezvous that an option's words mean. Throws Error(kUsage).
 Rendezvous parse_rendezvous(const std::string& words);
 

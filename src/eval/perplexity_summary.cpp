@@ -8,8 +8,7 @@
 #include <numbers>
 #include <string>
 
-#include <ATen/Parallel.h>
-
+#include "core/compute/parallel.h"
 #include "core/compute/random.h"
 #include "core/error.h"
 #include "core/hash.h"
@@ -185,16 +184,14 @@ class Summary {
     std::vector<Values> resampled(static_cast<std::size_t>(std::max(0, options_.resamples)));
     constexpr std::int64_t kDrawsPerTask = 1 << 16;
     const std::int64_t grain = std::max<std::int64_t>(1, kDrawsPerTask / to_count(terms.size()));
-    at::parallel_for(0, to_count(resampled.size()), grain,
-                     [&](std::int64_t begin, std::int64_t end) {
-                       for (std::int64_t r = begin; r < end; ++r) {
-                         Pcg64 random(seed + static_cast<std::uint64_t>(r));
-                         Quantities sums{};
-                         for (std::size_t i = 0; i < terms.size(); ++i)
-                           add(sums, terms[random.interval(last)]);
-                         resampled[static_cast<std::size_t>(r)] = values_of(sums);
-                       }
-                     });
+    parallel_for(0, to_count(resampled.size()), grain, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t r = begin; r < end; ++r) {
+        Pcg64 random(seed + static_cast<std::uint64_t>(r));
+        Quantities sums{};
+        for (std::size_t i = 0; i < terms.size(); ++i) add(sums, terms[random.interval(last)]);
+        resampled[static_cast<std::size_t>(r)] = values_of(sums);
+      }
+    });
     return resampled;
   }
 

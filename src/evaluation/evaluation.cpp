@@ -7,7 +7,6 @@
 
 #include "core/clock.h"
 #include "core/compute/gpu.h"
-#include "core/files/recorded_json.h"
 #include "core/process/terminal.h"
 #include "core/text/text.h"
 #include "dist/exchange.h"
@@ -218,18 +217,6 @@ void run_suite(Evaluation& evaluation, const eval::PerplexitySuite& suite) {
   finish(record, outcome, eval::summarize_perplexity(rows, suite.convention));
 }
 
-eval::Task recorded_task(const Json& entry) {
-  eval::Task task;
-  task.name = entry.at("name");
-  task.id = entry.at("id");
-  task.convention = entry.at("convention");
-  task.category = entry.at("category");
-  task.primary_metric = entry.at("primary_metric");
-  for (const auto& metric : entry.at("metrics"))
-    task.metrics.push_back({metric.at("name"), metric.at("score")});
-  return task;
-}
-
 }  // namespace
 
 bool EvaluationOutcome::has_failures() const {
@@ -290,39 +277,6 @@ Json to_json(const EvaluationPlan& plan) {
           {"eos_token_id", plan.eos_token_id},
           {"prefix_token", plan.prefix_token},
           {"unconditional", plan.unconditional}};
-}
-
-std::vector<eval::Task> recorded_tasks(const std::string& settings) {
-  try {
-    std::vector<eval::Task> tasks;
-    const Json json = recorded_json(settings);
-    for (const auto& entry : json.at("tasks")) {
-      tasks.push_back(recorded_task(entry));
-      eval::check_metrics(tasks.back());
-    }
-    return tasks;
-  } catch (const std::exception& error) {  // of JSON, or of a metric that the task does not have
-    throw Error(
-        ErrorKind::kDamaged,
-        std::string("the settings of an evaluation are not as they were written: ") + error.what());
-  }
-}
-
-EvaluationOutcome rescore(const store::EvaluationDb& record, const std::string& evaluation_id) {
-  EvaluationOutcome outcome;
-  for (const auto& task : recorded_tasks(record.entry(evaluation_id).record.settings)) {
-    outcome.tasks.push_back(
-        {task.name, eval::aggregate(task, record.options(evaluation_id, task.name)), {}});
-  }
-  for (const auto& [suite, status, message] : record.tasks(evaluation_id)) {
-    if (suite.kind != "perplexity") continue;
-    outcome.suites.push_back(
-        {suite.task,
-         eval::summarize_perplexity(record.documents(evaluation_id, suite.task),
-                                    eval::parse_document_convention(suite.convention)),
-         {}});
-  }
-  return outcome;
 }
 
 }  // namespace olmo::evaluation

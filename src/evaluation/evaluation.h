@@ -76,11 +76,4 @@ EvaluationOutcome evaluate(model::Olmo& model, const data::Tokenizer* tokenizer,
 /// without data and model.
 Json to_json(const EvaluationPlan& plan);
 
-/// Tasks from the text of what to_json() recorded: their names, metrics and primary metrics, not
-/// their data. Throws Error(kDamaged) for text of another form.
-std::vector<eval::Task> recorded_tasks(const std::string& settings);
-
-/// The numbers of a recorded evaluation, made again from its rows.
-EvaluationOutcome rescore(const store::EvaluationDb& record, const std::string& evaluation_id);
-
 }  // namespace olmo::evaluation

@@ -8,6 +8,7 @@
 #include "core/process_identity.h"
 #include "dist/agreement.h"
 #include "store/run_files.h"
+#include "store/runs/policy_json.h"
 #include "store/runs/provenance.h"
 
 namespace olmo::evaluation {

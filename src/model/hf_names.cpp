@@ -144,20 +144,6 @@ std::string hf_name_of_olmo_core(const std::string& name) {
   return "model.layers." + name.substr(kBlocks.size(), dot + 1 - kBlocks.size()) + of_block;
 }
 
-NamedTensors to_hf_names(const ModelConfig& config, const NamedTensors& tensors) {
-  std::unordered_map<std::string_view, const at::Tensor*> by_name;
-  for (const auto& [name, tensor] : tensors) by_name.emplace(name, &tensor);
-  NamedTensors result;
-  for (const auto& [olmo, parts] : hf_name_map(config)) {
-    std::int64_t first = 0;
-    for (const auto& [name, rows] : parts) {
-      result.push_back({name, by_name.at(olmo)->narrow(0, first, rows)});
-      first += rows;
-    }
-  }
-  return result;
-}
-
 std::vector<std::string> plain_names(std::vector<std::string> names) {
   std::int64_t per_group = 1;
   for (auto& name : names) {

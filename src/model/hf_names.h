@@ -4,7 +4,6 @@
 #include <string_view>
 #include <vector>
 
-#include "core/compute/named_tensors.h"
 #include "model/model_config.h"
 
 namespace olmo::model {
@@ -36,10 +35,6 @@ bool is_hf_name(std::string_view name);
 /// OLMo-core's name of a tensor of OLMo 2 or 3 as Hugging Face's (olmo_core/nn/hf/convert.py, from
 /// version 2.0 on); any other name as it is.
 std::string hf_name_of_olmo_core(const std::string& name);
-
-/// Tensors under OLMo's names, in any order → views of them under Hugging Face's, in the order of
-/// hf_name_map().
-NamedTensors to_hf_names(const ModelConfig& config, const NamedTensors& tensors);
 
 /// All names of a saved OLMo's tensors, as parameter_specs() has them and in their order: without
 /// the prefixes that savers add (`model.` of hf_olmo, `_fsdp_wrapped_module.`, `_orig_mod.`), and

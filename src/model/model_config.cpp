@@ -1,6 +1,6 @@
 #include "model/model_config.h"
 
-#include "model/parameters.h"
+#include "model/parameter_specs.h"
 
 namespace olmo::model {
 namespace {

@@ -3,58 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
-#include <ATen/Parallel.h>
 #include <c10/util/accumulate.h>
 
 #include "core/compute/named_tensors.h"
+#include "core/compute/parallel.h"
 #include "core/compute/random.h"
 #include "core/error.h"
 
 namespace olmo::model {
 namespace {
-
-using Shape = std::vector<std::int64_t>;
-
-bool wants_bias(const ModelConfig& config) {
-  return config.bias_for_layer_norm.value_or(config.include_bias);
-}
-
-/// Calls visit(name, shape, role, layer, tensor) for every parameter of the config, in the order of
-/// OLMo's modules, where `tensor` is its place in `tensors`. The one list of what the network
-/// holds.
-template <typename Visit>
-void visit_parameters(const ModelConfig& config, ModelTensors& tensors, const Visit& visit) {
-  using Role = ParameterRole;
-  const std::int64_t d = config.d_model, f = config.fused_mlp_size() / 2,
-                     v = config.embedding_rows();
-  const auto norm = [&](const std::string& name, std::int64_t width, bool affine,
-                        std::int64_t layer, NormTensors& place) {
-    if (!affine) return;
-    visit(name + ".weight", Shape{width}, Role::kNormWeight, layer, place.weight);
-    if (wants_bias(config)) visit(name + ".bias", Shape{width}, Role::kNormBias, layer, place.bias);
-  };
-  tensors.blocks.resize(static_cast<std::size_t>(config.n_layers));
-  visit("transformer.wte.weight", Shape{v, d}, Role::kEmbedding, -1, tensors.wte);
-  norm("transformer.ln_f", d, config.layer_norm_with_affine, -1, tensors.ln_f);
-  for (std::int64_t layer = 0; layer < config.n_layers; ++layer) {
-    BlockTensors& block = tensors.blocks[static_cast<std::size_t>(layer)];
-    const std::string prefix = "transformer.blocks." + std::to_string(layer) + ".";
-    if (config.attention_layer_norm) {
-      const bool affine = config.attention_layer_norm_with_affine;
-      norm(prefix + "k_norm", config.kv_heads() * config.head_dim(), affine, layer, block.k_norm);
-      norm(prefix + "q_norm", d, affine, layer, block.q_norm);
-    }
-    visit(prefix + "attn_out.weight", Shape{d, d}, Role::kAttnOut, layer, block.attn_out);
-    visit(prefix + "ff_out.weight", Shape{d, f}, Role::kFfOut, layer, block.ff_out);
-    visit(prefix + "att_proj.weight", Shape{config.qkv_size(), d}, Role::kAttProj, layer,
-          block.att_proj);
-    visit(prefix + "ff_proj.weight", Shape{2 * f, d}, Role::kFfProj, layer, block.ff_proj);
-    norm(prefix + "attn_norm", d, config.layer_norm_with_affine, layer, block.attn_norm);
-    norm(prefix + "ff_norm", d, config.layer_norm_with_affine, layer, block.ff_norm);
-  }
-  if (!config.weight_tying)
-    visit("transformer.ff_out.weight", Shape{v, d}, Role::kHead, -1, tensors.head);
-}
 
 /// Joins at most a handful of sentences, and counts the rest.
 std::string join_limited(const std::vector<std::string>& sentences) {
@@ -151,19 +108,6 @@ double full_megatron_std(const ModelConfig& config, const ParameterSpec& spec) {
 
 }  // namespace
 
-std::int64_t elements(const ParameterSpec& spec) { return c10::multiply_integers(spec.shape); }
-
-std::vector<ParameterSpec> parameter_specs(const ModelConfig& config) {
-  std::vector<ParameterSpec> specs;
-  ModelTensors places;
-  visit_parameters(
-      config, places,
-      [&](std::string name, Shape shape, ParameterRole role, std::int64_t layer, at::Tensor&) {
-        specs.push_back({std::move(name), std::move(shape), role, layer});
-      });
-  return specs;
-}
-
 at::Tensor Buffer::shaped(std::initializer_list<std::int64_t> shape) {
   const std::vector<std::int64_t> sizes(shape);
   if (view_.defined() && view_.sizes() == at::IntArrayRef(sizes)) return view_;
@@ -186,23 +130,56 @@ NamedTensors make_tensors(const std::vector<ParameterSpec>& specs, at::TensorOpt
 
 namespace {
 
+/// The norm whose weight or bias the parameter is.
+NormTensors& norm_of(const ParameterSpec& spec, ModelTensors& tensors) {
+  const std::string module = spec.name.substr(0, spec.name.rfind('.'));
+  if (spec.layer < 0) return tensors.ln_f;
+  BlockTensors& block = tensors.blocks[static_cast<std::size_t>(spec.layer)];
+  if (module.ends_with(".attn_norm")) return block.attn_norm;
+  if (module.ends_with(".ff_norm")) return block.ff_norm;
+  return module.ends_with(".q_norm") ? block.q_norm : block.k_norm;
+}
+
+at::Tensor& place_of(const ParameterSpec& spec, ModelTensors& tensors) {
+  const auto block = [&]() -> BlockTensors& {
+    return tensors.blocks[static_cast<std::size_t>(spec.layer)];
+  };
+  switch (spec.role) {
+    case ParameterRole::kEmbedding:
+      return tensors.wte;
+    case ParameterRole::kHead:
+      return tensors.head;
+    case ParameterRole::kAttProj:
+      return block().att_proj;
+    case ParameterRole::kAttnOut:
+      return block().attn_out;
+    case ParameterRole::kFfProj:
+      return block().ff_proj;
+    case ParameterRole::kFfOut:
+      return block().ff_out;
+    case ParameterRole::kNormWeight:
+      return norm_of(spec, tensors).weight;
+    case ParameterRole::kNormBias:
+      return norm_of(spec, tensors).bias;
+  }
+  OLMO_CHECK(false);
+}
+
 /// `whole`: no parameter may be missing.
 ModelTensors sort_tensors(const ModelConfig& config, const NamedTensors& tensors, bool whole) {
   ModelTensors places;
+  places.blocks.resize(static_cast<std::size_t>(config.n_layers));
   std::size_t next = 0;
-  visit_parameters(
-      config, places,
-      [&](const std::string& name, const Shape& shape, ParameterRole, std::int64_t,
-          at::Tensor& place) {
-        const bool given = next < tensors.size() && tensors[next].name == name;
-        OLMO_CHECK(given || !whole);
-        if (!given) return;
-        const at::Tensor& tensor = tensors[next++].tensor;
-        OLMO_CHECK(tensor.sizes() == at::IntArrayRef(shape));
-        OLMO_CHECK(tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kBFloat16);
-        OLMO_CHECK(tensor.is_contiguous());
-        place = tensor;
-      });
+  for (const auto& spec : parameter_specs(config)) {
+    const bool given = next < tensors.size() && tensors[next].name == spec.name;
+    OLMO_CHECK(given || !whole);
+    if (!given) continue;
+    const at::Tensor& tensor = tensors[next++].tensor;
+    OLMO_CHECK(tensor.sizes() == at::IntArrayRef(spec.shape));
+    OLMO_CHECK(tensor.scalar_type() == at::kFloat || tensor.scalar_type() == at::kBFloat16);
+    OLMO_CHECK(tensor.is_contiguous());
+    place_of(spec, places) = tensor;
+  }
   OLMO_CHECK(next == tensors.size());
   if (config.weight_tying) places.head = places.wte;
   return places;
@@ -268,7 +245,7 @@ void init_part(const Policy& policy, const ModelConfig& config, std::uint64_t se
   const InitRule rule = init_rule(config, spec);
   const PhiloxStream stream(seed, spec.name);
   constexpr std::int64_t kGrain = 1 << 16;
-  at::parallel_for(0, size, kGrain, [&](std::int64_t first, std::int64_t last) {
+  parallel_for(0, size, kGrain, [&](std::int64_t first, std::int64_t last) {
     stream.fill_normal(
         policy, static_cast<std::uint64_t>(begin + first), rule.std, rule.cutoff,
         out.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first)));

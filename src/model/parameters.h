@@ -1,4 +1,5 @@
-// The parameters of a model: which there are, the memory of their tensors, their initial values.
+// The tensors of a model's parameters: their memory, their places in the network, their initial
+// values.
 #pragma once
 
 #include <initializer_list>
@@ -7,36 +8,9 @@
 #include "core/compute/named_tensors.h"
 #include "core/compute/policy.h"
 #include "core/compute/tensor.h"
-#include "model/model_config.h"
+#include "model/parameter_specs.h"
 
 namespace olmo::model {
-
-/// What a parameter is in the network; decides its initialisation and (in optim) its parameter
-/// group.
-enum class ParameterRole {
-  kEmbedding,
-  kHead,
-  kAttProj,
-  kAttnOut,
-  kFfProj,
-  kFfOut,
-  kNormWeight,
-  kNormBias
-};
-
-/// One parameter as OLMo's state_dict has it.
-struct ParameterSpec {
-  std::string name;                 ///< e.g. `transformer.blocks.0.att_proj.weight`
-  std::vector<std::int64_t> shape;  ///< unsharded
-  ParameterRole role;
-  std::int64_t layer;  ///< 0-based block, -1 outside of the blocks
-};
-
-std::int64_t elements(const ParameterSpec& spec);
-
-/// All parameters in the order of OLMo's `named_parameters()` (olmo/model.py): wte, ln_f, the
-/// blocks, ff_out.
-std::vector<ParameterSpec> parameter_specs(const ModelConfig& config);
 
 /// Affine part of a norm; undefined tensors where the norm has none.
 struct NormTensors {

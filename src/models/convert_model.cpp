@@ -12,6 +12,8 @@
 #include "core/text/text.h"
 #include "data/tokenizer/tokenizer.h"
 #include "model/hf_names.h"
+#include "model/hf_tensors.h"
+#include "models/read_config.h"
 #include "store/foreign/safetensors.h"
 #include "store/foreign/torch_file.h"
 

@@ -15,11 +15,12 @@
 #include "model/hf_names.h"
 #include "model/parameters.h"
 #include "models/olmo_core_config.h"
+#include "models/read_config.h"
 #include "models/read_weights.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/checkpoint_folder.h"
 #include "store/checkpoint/checkpoint_manifest.h"
-#include "store/foreign/weight_files.h"
+#include "store/foreign/find_weights.h"
 
 namespace olmo::models {
 namespace {
@@ -36,36 +37,6 @@ constexpr char kTokenizer[] = "tokenizer.json";
 bool is_file(const fs::path& path) {
   std::error_code ignored;
   return fs::is_regular_file(path, ignored);
-}
-
-/// Only the children of a map that `wanted` is true for.
-template <typename Wanted>
-config::ConfigNode only_keys(const config::ConfigNode& map, const Wanted& wanted) {
-  config::ConfigNode result;
-  result.kind = config::ConfigNode::Kind::kMap;
-  result.line = map.line;
-  for (std::size_t i = 0; i < map.keys.size(); ++i) {
-    if (!wanted(map.keys[i])) continue;
-    result.keys.push_back(map.keys[i]);
-    result.children.push_back(map.children[i]);
-  }
-  return result;
-}
-
-/// The model that a config of OLMo's own describes; the rest of the config is not looked at, nor
-/// what matters in training only. Throws Error(kInput).
-model::ModelConfig read_model_config(config::ConfigDocument document, bool olmo_defaults) {
-  document.root = only_keys(document.root, [](const std::string& key) { return key == "model"; });
-  if (document.root.keys.empty()) fail(document.name, "has no key `model`");
-  const auto loaded =
-      config::as_input([&] { return config::read_model_document(document, olmo_defaults); });
-  std::vector<std::string> blockers;
-  std::ranges::copy_if(loaded.blockers, std::back_inserter(blockers), [](const auto& line) {
-    return line.find(": `model.") != std::string::npos &&
-           line.find("_dropout` ") == std::string::npos;
-  });
-  if (!blockers.empty()) throw Error(ErrorKind::kInput, joined(blockers, "\n"));
-  return loaded.config.model;
 }
 
 /// A text file of a model's folder as a config document, its faults as those of an input.
@@ -119,24 +90,6 @@ ModelFiles describe_checkpoint(const fs::path& path) {
     files.tokenizer.ids =
         read_special_token_ids(tokenizer, document.name, files.config.embedding_rows());
   return files;
-}
-
-bool is_key_of_model_config(const std::string& key) {
-  return config::find_key("model." + key) != nullptr;
-}
-
-/// hf_olmo's config.json: OLMo's ModelConfig among keys of transformers'.
-bool is_of_hf_olmo(const config::ConfigDocument& document) {
-  return document.root.find("d_model") != nullptr && document.root.find("hidden_size") == nullptr;
-}
-
-model::ModelConfig read_hf_olmo_config(config::ConfigDocument document) {
-  config::ConfigNode root;
-  root.kind = config::ConfigNode::Kind::kMap;
-  root.keys.emplace_back("model");
-  root.children.push_back(only_keys(document.root, is_key_of_model_config));
-  document.root = std::move(root);
-  return read_model_config(std::move(document), /*olmo_defaults=*/true);
 }
 
 ModelFiles describe_hf_olmo(const fs::path& folder, const config::ConfigDocument& document) {
@@ -200,21 +153,6 @@ std::string to_string(ModelFormat format) {
   constexpr std::array<const char*, 7> kNames = {"olmo-harness", "hf-olmo", "hf-olmo2", "hf-olmo3",
                                                  "hf_olmo",      "olmo",    "olmo-core"};
   return kNames.at(static_cast<std::size_t>(format));
-}
-
-model::ModelConfig model_of_config(const config::ConfigDocument& document) {
-  const Json json = config::to_json(document.root);
-  if (is_olmo_core_config(json)) return parse_olmo_core_config(json, document.name).model;
-  if (document.root.find("model") != nullptr)
-    return read_model_config(document, /*olmo_defaults=*/true);
-  if (is_of_hf_olmo(document)) return read_hf_olmo_config(document);
-  return parse_hf_config(json, document.name).model;
-}
-
-Json model_json(const model::ModelConfig& model) {
-  config::TrainConfig config;
-  config.model = model;
-  return to_json(config).at("model");
 }
 
 ModelFiles find_model(const fs::path& path) {

@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "config/node.h"
 #include "model/model_config.h"
 #include "models/hf_config.h"
 #include "models/read_weights.h"
@@ -41,13 +40,6 @@ struct ModelFiles {
   std::optional<std::string> run_id = {};  ///< of a checkpoint of ours
   std::optional<std::int64_t> step = {};   ///< of a checkpoint of ours
 };
-
-/// The model that a config tells, of whatever folder: OLMo's (`model: …`), OLMo-core's, Hugging
-/// Face's or hf_olmo's. Throws Error(kInput) for one that tells none that we have.
-model::ModelConfig model_of_config(const config::ConfigDocument& document);
-
-/// Every key of OLMo's ModelConfig that we have.
-Json model_json(const model::ModelConfig& model);
 
 /// Finds out what `path` is, as load_model says, and throws as it does.
 ModelFiles find_model(const std::filesystem::path& path);

@@ -9,8 +9,8 @@
 #include "config/file.h"
 #include "config/key_table.h"
 #include "core/error.h"
-#include "models/model_files.h"
 #include "models/olmo_core_config.h"
+#include "models/read_config.h"
 #include "models/told_training.h"
 
 namespace olmo::models {

@@ -3,10 +3,10 @@
 #include <cstdlib>
 #include <new>
 
-#include <ATen/Parallel.h>
 #include <sys/mman.h>
 
 #include "core/compute/gpu.h"
+#include "core/compute/parallel.h"
 #include "ops/trace_output.h"
 
 namespace olmo::ops {
@@ -32,7 +32,7 @@ void Context::record(const at::Tensor& output, std::string_view part) const {
 void Workspace::Free::operator()(float* memory) const { std::free(memory); }
 
 float* Workspace::reserve(std::size_t floats) {
-  Piece& piece = of_thread_.at(static_cast<std::size_t>(at::get_thread_num()));
+  Piece& piece = of_thread_.at(static_cast<std::size_t>(pool_thread()));
   if (floats <= piece.capacity) return piece.memory.get();
   piece = {};
   if (floats > SIZE_MAX / sizeof(float) - kHugePage) throw std::bad_alloc();

@@ -27,7 +27,7 @@ class Workspace {
   explicit Workspace(int threads)
       : of_thread_(static_cast<std::size_t>(threads)), speeds_(threads) {}
 
-  /// For a thread of at::parallel_for: at least `floats` floats, on a 64-byte boundary, with
+  /// For a thread of parallel_for: at least `floats` floats, on a 64-byte boundary, with
   /// whatever they held; valid until the thread's next call.
   float* reserve(std::size_t floats);
 

@@ -1,9 +1,9 @@
 #include "ops/cross_entropy.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/cat.h>
 
 #include "core/compute/named_tensors.h"
+#include "core/compute/parallel.h"
 #include "core/error.h"
 #include "ops/dispatch.h"
 #include "ops/kernels/row_ops.h"
@@ -123,7 +123,7 @@ void sum_logits(const Context& context, const at::Tensor& logits, const at::Tens
     return;
   }
   const auto& kernels = loss_kernels_for(context.policy.isa).of<Element>();
-  at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
     kernels.log_sums(values, columns, maxima, log_sums, begin, end);
   });
 }
@@ -145,7 +145,7 @@ void score_labels(const Context& context, const at::Tensor& logits, const at::Te
     return;
   }
   const auto& kernels = loss_kernels_for(context.policy.isa).of<Element>();
-  at::parallel_for(0, count, row_grain(logits.size(1)), [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(0, count, row_grain(logits.size(1)), [&](std::int64_t begin, std::int64_t end) {
     kernels.score_labels(rows, begin, end);
   });
 }
@@ -195,7 +195,7 @@ TokenLosses run(const char* op, const Context& context, HeadWorkspace& workspace
         return;
       }
       const auto& kernels = loss_kernels_for(context.policy.isa).of<Element>();
-      at::parallel_for(
+      parallel_for(
           0, count, row_grain(sizes.vocabulary),
           [&](std::int64_t begin, std::int64_t end) { kernels.loss_rows(rows, begin, end); });
     });

@@ -1,7 +1,6 @@
 #include "ops/elementwise.h"
 
-#include <ATen/Parallel.h>
-
+#include "core/compute/parallel.h"
 #include "core/error.h"
 #include "ops/dispatch.h"
 #include "ops/kernels/pointwise.h"
@@ -20,9 +19,8 @@ void run(const char* op, const Context& context, std::initializer_list<at::Tenso
   if (on_gpu(context, op, tensors)) {
     launch(context, gpu_kernel, blocks, arguments..., count);
   } else {
-    at::parallel_for(0, count, row_grain(1), [&](std::int64_t begin, std::int64_t end) {
-      kernel(arguments..., begin, end);
-    });
+    parallel_for(0, count, row_grain(1),
+                 [&](std::int64_t begin, std::int64_t end) { kernel(arguments..., begin, end); });
   }
 }
 

@@ -3,9 +3,8 @@
 #include <array>
 #include <bit>
 
-#include <ATen/Parallel.h>
-
 #include "core/compute/named_tensors.h"
+#include "core/compute/parallel.h"
 #include "core/error.h"
 #include "ops/dispatch.h"
 #include "ops/kernels/pointwise.h"
@@ -39,17 +38,17 @@ float widen(Bf16 x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x.b
 template <class Table, class Element>
 void copy_rows(const Table* table, std::span<const std::int64_t> ids, std::int64_t columns,
                Element* x) {
-  at::parallel_for(0, static_cast<std::int64_t>(ids.size()), row_grain(columns),
-                   [&](std::int64_t begin, std::int64_t end) {
-                     for (auto row = begin; row < end; ++row) {
-                       const Table* from = table + ids[static_cast<std::size_t>(row)] * columns;
-                       if constexpr (std::is_same_v<Table, Element>) {
-                         std::copy_n(from, columns, x + row * columns);
-                       } else {
-                         std::transform(from, from + columns, x + row * columns, widen);
-                       }
-                     }
-                   });
+  parallel_for(0, static_cast<std::int64_t>(ids.size()), row_grain(columns),
+               [&](std::int64_t begin, std::int64_t end) {
+                 for (auto row = begin; row < end; ++row) {
+                   const Table* from = table + ids[static_cast<std::size_t>(row)] * columns;
+                   if constexpr (std::is_same_v<Table, Element>) {
+                     std::copy_n(from, columns, x + row * columns);
+                   } else {
+                     std::transform(from, from + columns, x + row * columns, widen);
+                   }
+                 }
+               });
 }
 
 /// The tokens of a batch by (id, position); `starts` holds the first of each id and the end, so
@@ -81,10 +80,10 @@ void add_rows(const Context& context, EmbeddingGradient<Element> gradient,
   gradient.order = tokens.order.front().data();
   gradient.starts = tokens.starts.data();
   const auto& kernels = pointwise_kernels_for(context.policy.isa).elements.of<Element>();
-  at::parallel_for(0, tokens.ids(), row_grain(gradient.columns),
-                   [&](std::int64_t begin, std::int64_t end) {
-                     kernels.embedding_backward(gradient, begin, end);
-                   });
+  parallel_for(0, tokens.ids(), row_grain(gradient.columns),
+               [&](std::int64_t begin, std::int64_t end) {
+                 kernels.embedding_backward(gradient, begin, end);
+               });
 }
 
 template <class Element>

@@ -4,11 +4,11 @@
 #include <chrono>
 #include <vector>
 
-#include <ATen/Parallel.h>
 #include <time.h>
 
 #include "core/clock.h"
 #include "core/compute/machine.h"
+#include "core/compute/parallel.h"
 #include "ops/dispatch.h"
 #include "ops/kernels/gemm.h"
 
@@ -103,7 +103,7 @@ double measure_fma_peak(const Policy& policy, double seconds) {
   std::vector<FmaThread> threads(static_cast<std::size_t>(policy.threads));
   for (auto& thread : threads) thread.slots.resize(slots);
   const auto start = Clock::now();
-  at::parallel_for(0, policy.threads, 1, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(0, policy.threads, 1, [&](std::int64_t begin, std::int64_t end) {
     for (; begin < end; ++begin)
       run_bursts(kernel, start, threads[static_cast<std::size_t>(begin)]);
   });

@@ -1,7 +1,6 @@
 #include "ops/layer_norm.h"
 
-#include <ATen/Parallel.h>
-
+#include "core/compute/parallel.h"
 #include "ops/dispatch.h"
 #include "ops/kernels/row_ops.h"
 
@@ -56,8 +55,8 @@ void run_forward(const char* op, const Context& context, const ForwardKernels& k
   if (on_gpu(context, op, {x, parameters.weight, parameters.bias, y, stats})) {
     launch(context, kernels.gpu, blocks_of_rows(rows), args, rows);
   } else {
-    at::parallel_for(0, rows, row_grain(columns),
-                     [&](std::int64_t begin, std::int64_t end) { kernels.cpu(args, begin, end); });
+    parallel_for(0, rows, row_grain(columns),
+                 [&](std::int64_t begin, std::int64_t end) { kernels.cpu(args, begin, end); });
   }
   context.traced(y);
 }
@@ -93,12 +92,12 @@ void run_backward(const char* op, const Context& context, const BackwardKernels&
     launch(context, kernels.gpu_input, blocks_of_rows(rows), raw);
   } else {
     if (has_parameters) {
-      at::parallel_for(
+      parallel_for(
           0, columns, std::max<std::int64_t>(64, row_grain(rows)),
           [&](std::int64_t begin, std::int64_t end) { kernels.parameters(raw, begin, end); });
     }
-    at::parallel_for(0, rows, row_grain(columns),
-                     [&](std::int64_t begin, std::int64_t end) { kernels.input(raw, begin, end); });
+    parallel_for(0, rows, row_grain(columns),
+                 [&](std::int64_t begin, std::int64_t end) { kernels.input(raw, begin, end); });
   }
   context.traced(args.dx_MD);
 }

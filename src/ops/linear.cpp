@@ -8,13 +8,13 @@
 #include <span>
 #include <vector>
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/mm.h>
 #include <unistd.h>
 
 #include "core/clock.h"
 #include "core/compute/named_tensors.h"
+#include "core/compute/parallel.h"
 #include "core/error.h"
 #include "ops/dispatch.h"
 #include "ops/elementwise.h"
@@ -220,7 +220,7 @@ void multiply(const Context& context, const char* op, GemmProblem problem, const
   CallWorkspace workspace(context);
   const Pieces pieces(problem, kernels, grid, workspace.speeds());
   std::vector<ThreadSpeeds::Share> shares(pieces.count());
-  at::parallel_for(0, std::ssize(shares), 1, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(0, std::ssize(shares), 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto index = begin; index < end; ++index) {
       const auto start = std::chrono::steady_clock::now();
       const auto piece = part_of(problem, pieces[index]);

@@ -3,9 +3,8 @@
 #include <cmath>
 #include <numeric>
 
-#include <ATen/Parallel.h>
-
 #include "core/compute/named_tensors.h"
+#include "core/compute/parallel.h"
 #include "core/error.h"
 #include "ops/dispatch.h"
 #include "ops/kernels/row_ops.h"
@@ -42,7 +41,7 @@ struct Parts {
 template <class Part, class Work>
 void for_parts(const Parts<Part>& parts, std::int64_t size, std::int64_t grain, const Work& work) {
   const auto count = static_cast<std::int64_t>(parts.list.size());
-  at::parallel_for(0, parts.end, grain, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(0, parts.end, grain, [&](std::int64_t begin, std::int64_t end) {
     while (begin < end) {
       const Part& part = part_of(parts.list.data(), count, begin);
       const auto stop = std::min(end, part.first + pieces(part.count, size));

@@ -6,9 +6,8 @@
 #include <cstdint>
 #include <numbers>
 
-#include <ATen/Parallel.h>
-
 #include "core/compute/named_tensors.h"
+#include "core/compute/parallel.h"
 #include "core/error.h"
 #include "ops/dispatch.h"
 #include "ops/kernels/pointwise.h"
@@ -138,7 +137,7 @@ void rotate(const char* op, const Context& context, const RopeTable& table,
       return;
     }
     const auto& kernels = pointwise_kernels_for(context.policy.isa).elements.of<Element>();
-    at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
       kernels.rope(args, sign, begin, end);
     });
   });
@@ -169,7 +168,7 @@ RopeTable make_rope_table(double theta, std::int64_t head_dim, std::int64_t leng
   RopeTable table{new_tensor({length, half}, at::kFloat), new_tensor({length, half}, at::kFloat)};
   auto* cosines = mutable_host_span<float>(table.cos).data();
   auto* sines = mutable_host_span<float>(table.sin).data();
-  at::parallel_for(0, length, row_grain(64 * half), [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(0, length, row_grain(64 * half), [&](std::int64_t begin, std::int64_t end) {
     for (auto position = begin; position < end; ++position) {
       for (std::int64_t i = 0; i < half; ++i) {
         const float angle = static_cast<float>(position) * frequencies[static_cast<std::size_t>(i)];

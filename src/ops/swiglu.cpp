@@ -1,7 +1,6 @@
 #include "ops/swiglu.h"
 
-#include <ATen/Parallel.h>
-
+#include "core/compute/parallel.h"
 #include "ops/dispatch.h"
 #include "ops/kernels/pointwise.h"
 
@@ -24,7 +23,7 @@ void swiglu(const Context& context, const at::Tensor& u_M2F, const at::Tensor& y
       return;
     }
     const auto& kernels = pointwise_kernels_for(context.policy.isa).elements.of<Element>();
-    at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
       kernels.swiglu(u, y, columns, begin, end);
     });
   });
@@ -51,7 +50,7 @@ void swiglu_backward(const Context& context, const at::Tensor& dy_MF, const at::
       return;
     }
     const auto& kernels = pointwise_kernels_for(context.policy.isa).elements.of<Element>();
-    at::parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(0, rows, row_grain(columns), [&](std::int64_t begin, std::int64_t end) {
       kernels.swiglu_backward(dy, u, du, y, columns, begin, end);
     });
   });

@@ -53,57 +53,7 @@ void check_loaded(const std::string& name, const at::Tensor& tensor, const at::T
                                        ", got " + describe(tensor));
 }
 
-constexpr std::array<std::string_view, 7> kLinearModules = {
-    "att_proj", "attn_out", "ff_proj", "ff_out", "q_proj", "k_proj", "v_proj"};
-constexpr std::array<std::string_view, 2> kEmbeddingModules = {"wte", "wpe"};
-
-bool decays(const OptimizerConfig& config, ParamKind kind) {
-  switch (kind) {
-    case ParamKind::kLinear:
-      return true;
-    case ParamKind::kEmbedding:
-      return config.decay_embeddings;
-    case ParamKind::kNorm:
-    case ParamKind::kBias:
-      return config.decay_norm_and_bias;
-  }
-  OLMO_CHECK(false);
-}
-
-constexpr float kNormFloor = 1e-6F;
-
-// torch.clamp(x, max=1): a NaN stays.
-float at_most_one(float x) { return x > 1.0F ? 1.0F : x; }
-
-// torch.lerp, both of its branches.
-float lerp(float from, float to, float weight) {
-  return weight < 0.5F ? from + weight * (to - from) : to - (to - from) * (1.0F - weight);
-}
-
-void plan_ratio(double ratio, float beta_complement,
-                const std::vector<std::optional<float>>& averages, ClipPlan& plan) {
-  for (std::size_t i = 0; i < averages.size(); ++i) {
-    const float norm = plan.norms.each[i];
-    const float average = averages[i].value_or(norm);
-    const float allowed = static_cast<float>(ratio) * average;
-    const float coefficient = at_most_one(allowed / (norm + kNormFloor));
-    plan.coefficients[i] = coefficient;
-    plan.grad_norm_averages.push_back(lerp(average, norm * coefficient, beta_complement));
-  }
-}
-
 }  // namespace
-
-std::vector<ConfigProblem> problems_of(const OptimizerConfig& config) {
-  ConfigChecks checks("optimizer.");
-  checks.one_of("name", config.name, kOptimizers);
-  checks.positive("learning_rate", config.learning_rate);
-  checks.at_least("weight_decay", config.weight_decay, 0);
-  checks.positive("eps", config.eps);  // a gradient that is always 0 would divide by it
-  for (const double beta : config.betas)
-    checks.expect(beta >= 0 && beta < 1, "betas", "must lie in [0, 1), got " + number_text(beta));
-  return checks.take();
-}
 
 Optimizer::Optimizer(const OptimizerConfig& config, const ClipLimits& configured,
                      NamedTensors parameters, NamedTensors gradients)
@@ -258,48 +208,6 @@ std::optional<std::string> parameter_of_moment(std::string_view name) {
   return std::nullopt;
 }
 
-ParamKind param_kind(std::string_view name) {
-  if (name.ends_with("bias")) return ParamKind::kBias;
-  constexpr std::string_view kSuffix = ".weight";
-  if (name.ends_with(kSuffix)) {
-    std::string_view module = name.substr(0, name.size() - kSuffix.size());
-    module.remove_prefix(module.rfind('.') + 1);  // npos + 1 is 0: no dot, the whole name
-    if (std::ranges::find(kLinearModules, module) != kLinearModules.end())
-      return ParamKind::kLinear;
-    if (std::ranges::find(kEmbeddingModules, module) != kEmbeddingModules.end()) {
-      return ParamKind::kEmbedding;
-    }
-    if (module.ends_with("_norm") || module == "ln_f") return ParamKind::kNorm;
-  }
-  throw Error(ErrorKind::kFailure,
-              "param_groups: expected the name of a linear layer, an embedding, a norm or a bias "
-              "of OLMo, got \"" +
-                  std::string(name) + "\"");
-}
-
-std::vector<ParamGroup> param_groups(const OptimizerConfig& config,
-                                     std::span<const std::string> names) {
-  ParamGroup decayed{.names = {}, .weight_decay = config.weight_decay};
-  ParamGroup kept{.names = {}, .weight_decay = 0.0};
-  for (const std::string& name : names) {
-    (decays(config, param_kind(name)) ? decayed : kept).names.push_back(name);
-  }
-  std::vector<ParamGroup> groups;
-  for (ParamGroup* group : {&decayed, &kept}) {
-    if (group->names.empty()) continue;
-    std::ranges::sort(group->names);
-    groups.push_back(std::move(*group));
-  }
-  return groups;
-}
-
-std::vector<ConfigProblem> problems_of(const ClipLimits& limits) {
-  ConfigChecks checks;
-  checks.positive("max_grad_norm", limits.max_grad_norm);
-  checks.positive("max_grad_norm_ratio", limits.max_grad_norm_ratio);
-  return checks.take();
-}
-
 GradNorms grad_norms(const ops::Context& context, const NamedTensors& gradients) {
   return norms_of_squares(names_of(gradients), ops::sums_of_squares(context, gradients));
 }
@@ -310,34 +218,6 @@ GradNorms norms_of_squares(std::span<const std::string> names, std::vector<float
   norms.each = std::move(squares);
   for (float& value : norms.each) value = std::sqrt(value);
   return norms;
-}
-
-double ClipPlan::clipping_rate() const {
-  if (!limits.max_grad_norm && !limits.max_grad_norm_ratio) return 0.0;
-  if (coefficients.empty()) return 0.0;
-  return static_cast<double>(clipped) / static_cast<double>(coefficients.size());
-}
-
-ClipPlan plan_clip(const ClipLimits& limits, const std::array<double, 2>& betas,
-                   std::int64_t global_step, GradNorms norms,
-                   const std::vector<std::optional<float>>& averages) {
-  OLMO_CHECK(averages.size() == norms.each.size());
-  ClipPlan plan;
-  plan.norms = std::move(norms);
-  plan.limits = limits;
-  plan.coefficients.assign(averages.size(), 1.0F);
-  plan.keep_averages = global_step > 1;
-  if (limits.max_grad_norm_ratio) {
-    const auto beta_complement = static_cast<float>(1.0 - std::max(betas[0], betas[1]));
-    plan_ratio(*limits.max_grad_norm_ratio, beta_complement, averages, plan);
-  } else if (limits.max_grad_norm) {
-    // Python's `number / tensor` is a reciprocal and a product: two roundings.
-    const float reciprocal = 1.0F / (plan.norms.total + kNormFloor);
-    const float coefficient = at_most_one(reciprocal * static_cast<float>(*limits.max_grad_norm));
-    std::ranges::fill(plan.coefficients, coefficient);
-  }
-  plan.clipped = std::ranges::count_if(plan.coefficients, [](float x) { return x < 1.0F; });
-  return plan;
 }
 
 }  // namespace olmo::optim

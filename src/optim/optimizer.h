@@ -10,65 +10,15 @@
 
 #include "core/compute/named_tensors.h"
 #include "ops/context.h"
+#include "optim/clipping.h"
 #include "optim/optim_config.h"
+#include "optim/param_groups.h"
 
 namespace olmo::optim {
 
-/// What kind of module a parameter belongs to, as far as weight decay cares.
-enum class ParamKind { kLinear, kEmbedding, kNorm, kBias };
-
-/// From OLMo's own parameter names, e.g. `transformer.blocks.0.att_proj.weight`. Throws
-/// Error(kFailure) for a name of no known kind, as OLMo refuses a parameter that fell into no
-/// group.
-ParamKind param_kind(std::string_view name);
-
-/// Parameters that share a weight decay. Names are sorted bytewise.
-struct ParamGroup {
-  std::vector<std::string> names;
-  double weight_decay = 0.0;
-};
-
-/// OLMo's get_param_groups: first the decayed parameters, then those that are not; an empty group
-/// is left out. Linear weights (an untied head too) always decay; norms and every bias with
-/// decay_norm_and_bias; embeddings (a tied head is one) with decay_embeddings.
-std::vector<ParamGroup> param_groups(const OptimizerConfig& config,
-                                     std::span<const std::string> names);
-
-/// L2 norms before clipping, per tensor in the order given and of all together. The total is the
-/// square root of the sums of squares, added along a binary tree over the tensors in the order of
-/// their names (ops/optimizer_update.h).
-struct GradNorms {
-  float total = 0.0F;
-  std::vector<float> each;
-};
 GradNorms grad_norms(const ops::Context& context, const NamedTensors& gradients);
 /// From the sums of the squares of each, in the order of the names; whoever made them.
 GradNorms norms_of_squares(std::span<const std::string> names, std::vector<float> squares);
-
-/// What clipping does to one step. Nothing is applied yet: the optimizer multiplies each gradient
-/// by its coefficient in the same pass as its update. Vectors are in the order of the gradients.
-struct ClipPlan {
-  GradNorms norms;
-  ClipLimits limits;  ///< those in force in this step
-  std::vector<float>
-      coefficients;  ///< in (0, 1]; OLMo multiplies by 1 as well, which changes nothing
-  std::vector<float> grad_norm_averages;  ///< the moving averages after this step; empty unless a
-                                          ///< ratio is in force
-  bool keep_averages = false;             ///< false in step 1: OLMo begins to track them in step 2
-  std::int64_t clipped = 0;               ///< how many gradients have a coefficient below 1
-
-  /// OLMo's optim/clipping_rate: the share of gradients that were clipped, 0 without limits.
-  [[nodiscard]] double clipping_rate() const;
-};
-
-/// OLMo's Optimizer._do_global_fixed_clipping and _do_adaptive_clipping, in its fp32 arithmetic and
-/// rounding order. Global: min(1, max_grad_norm / (total + 1e-6)) for all. Ratio: a gradient may
-/// have max_grad_norm_ratio times the moving average of its own norm; the average then moves by 1 -
-/// max(betas) towards the clipped norm. `averages` are those stored so far, per gradient (nothing:
-/// not tracked yet). `global_step` is 1 at the first.
-ClipPlan plan_clip(const ClipLimits& limits, const std::array<double, 2>& betas,
-                   std::int64_t global_step, GradNorms norms,
-                   const std::vector<std::optional<float>>& averages);
 
 /// All that a resumed run needs of the optimizer, beside the weights. Tensors are named
 /// KEY/PARAMETER:

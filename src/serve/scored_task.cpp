@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "core/error.h"
-#include "evaluation/evaluation.h"
+#include "evaluation/recorded_evaluation.h"
 #include "page/html.h"
 #include "serve/routes.h"
 

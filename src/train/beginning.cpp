@@ -6,7 +6,7 @@
 #include "core/files/input_file.h"
 #include "models/read_weights.h"
 #include "store/checkpoint/checkpoint_folder.h"
-#include "store/foreign/weight_files.h"
+#include "store/foreign/find_weights.h"
 #include "store/run_files.h"
 #include "train/resume_checks.h"
 

@@ -7,10 +7,10 @@
 #include <cmath>
 #include <span>
 
-#include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
 
 #include "core/compute/named_tensors.h"
+#include "core/compute/parallel.h"
 #include "core/compute/tensor.h"
 #include "core/error.h"
 #include "core/text/text.h"
@@ -52,7 +52,7 @@ bool finite(const Policy& policy, const at::Tensor& tensor) {
   const at::Tensor on_host = to_host(policy, tensor);
   const auto values = host_span<float>(on_host);
   std::atomic<bool> all{true};
-  at::parallel_for(0, tensor.numel(), 1 << 16, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(0, tensor.numel(), 1 << 16, [&](std::int64_t begin, std::int64_t end) {
     if (!finite(
             values.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin))))
       all = false;

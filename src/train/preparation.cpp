@@ -9,6 +9,7 @@
 
 #include <unistd.h>
 
+#include "core/compute/libtorch.h"
 #include "core/compute/parallel.h"
 #include "core/files/input_file.h"
 #include "core/hash.h"
@@ -18,7 +19,7 @@
 #include "data/token_file.h"
 #include "models/read_weights.h"
 #include "store/checkpoint/checkpoint_folder.h"
-#include "store/foreign/weight_files.h"
+#include "store/foreign/find_weights.h"
 
 namespace olmo::train {
 namespace {

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "core/compute/named_tensors.h"
+#include "core/compute/parallel.h"
 #include "core/error.h"
 #include "core/files/output_file.h"
 #include "dist/agreement.h"
@@ -223,7 +224,7 @@ void RankCheckpoints::read_tensors(const store::CheckpointReader& reader,
     }
     source.emplace(reader, tensors, held);
   });
-  sharding::Relay relay(ranks, held.sizes, held.ranges, at::get_num_threads());
+  sharding::Relay relay(ranks, held.sizes, held.ranges, pool_threads());
   dist::throw_if_any(ranks, source->read(relay));
 }
 

@@ -6,6 +6,7 @@
 #include "config/run_columns.h"
 #include "core/error.h"
 #include "core/files/recorded_json.h"
+#include "store/runs/policy_json.h"
 #include "store/runs/provenance.h"
 #include "store/runs/recorded_run.h"
 #include "train/preparation.h"

@@ -21,6 +21,7 @@
 #include "model/model_config.h"
 #include "store/checkpoint/checkpoint_folder.h"
 #include "store/run_files.h"
+#include "store/runs/policy_json.h"
 #include "store/runs/provenance.h"
 #include "store/runs/recorded_run.h"
 #include "store/runs/run_facts.h"

@@ -9,6 +9,7 @@
 #include "dist/exchange.h"
 #include "dist/together.h"
 #include "models/read_weights.h"
+#include "store/foreign/find_weights.h"
 #include "store/foreign/weight_files.h"
 #include "train/rank_checkpoint.h"
 #include "train/shared_inputs.h"
@@ -60,8 +61,7 @@ std::optional<DataPosition> read_begin(const Json& data, const std::string& wher
 std::vector<InputFile> files_of(const std::filesystem::path& weights) {
   const store::StoredTensors stored = store::open_weights(weights);
   std::vector<InputFile> files;
-  for (const auto& file : stored.files())
-    files.push_back({"weights", file.map().path()});
+  for (const auto& file : stored.files()) files.push_back({"weights", file.map().path()});
   return files;
 }
 

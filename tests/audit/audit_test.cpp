@@ -3,6 +3,9 @@
 #include <fstream>
 #include <random>
 
+#include <ATen/Parallel.h>
+
+#include "core/compute/libtorch.h"
 #include "dist/thread_ranks.h"
 #include "store/runs/op_traces.h"
 #include "store/runs/run_db.h"

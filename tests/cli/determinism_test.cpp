@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/training.h"
-#include "core/compute/policy.h"
+#include "core/compute/libtorch.h"
 #include "core/error.h"
 #include "support/catch.h"
 

@@ -9,6 +9,7 @@
 
 #include "config/key_table.h"
 #include "config/train_config.h"
+#include "core/compute/libtorch.h"
 #include "core/files/json.h"
 #include "core/hash.h"
 #include "report/gate.h"

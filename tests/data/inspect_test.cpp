@@ -76,33 +76,6 @@ TEST_CASE("an instance is masked in the inspection as in training", "[data]") {
   CHECK(step.instances[1].labels == 0);
 }
 
-TEST_CASE("statistics tell the sources of a token file with an index", "[data]") {
-  const ScratchFolder folder;
-  const auto path = config_of(folder).data.paths[0];
-  const TokenFile file(path, TokenDtype::kUint16);
-  CHECK(to_json(token_stats(file, 9, 5))["sources"].is_null());
-  DocumentIndexWriter index(path);
-  index.add({.tokens = {.begin = 0, .end = 3}, .origin = {.id = "x", .source = "t", .line = 1}});
-  index.add({.tokens = {.begin = 3, .end = 11}, .origin = {.id = "y", .source = "u", .line = 4}});
-  index.finish();
-  index.publish();
-  const TokenStats stats = token_stats(file, 9, 5);
-  CHECK(to_text(stats).find("  u: 8 tokens, 1 document\n  t: 3 tokens, 1 document\n") !=
-        std::string::npos);
-  CHECK(to_json(sum({stats, stats}))["sources"][0] ==
-        olmo::Json{{"source", "u"}, {"documents", 2}, {"tokens", 16}});
-}
-
-TEST_CASE("statistics of a token file count documents by EOS", "[data]") {
-  const ScratchFolder folder;
-  const TokenFile file(config_of(folder).data.paths[0], TokenDtype::kUint16);
-  const TokenStats stats = token_stats(file, 9, 5);
-  CHECK((stats.tokens == 11 && stats.documents == 4 && !stats.ends_with_eos && stats.max_id == 9));
-  CHECK((stats.shortest == 1 && stats.longest == 4 && stats.sequences == 2 && stats.tail == 1));
-  CHECK(stats.lengths == std::vector<std::uint64_t>{1, 2, 1});
-  CHECK(sum({stats, stats}).documents == 8);
-}
-
 TEST_CASE("a token file's name with a line end stays on its line", "[data]") {
   const ScratchFolder folder;
   BatchConfig config = config_of(folder);
@@ -112,6 +85,4 @@ TEST_CASE("a token file's name with a line end stays on its line", "[data]") {
   const std::string text = to_text(inspect_step(source, 1, nullptr, 9));
   CHECK_THAT(text, Catch::Contains("a error: b, tokens 0 to 4, byte 0, 4 labels"));
   CHECK_THAT(text, Catch::Contains("(1 step an epoch, 1 instance in the data)"));
-  const TokenFile file(config.data.paths[0], TokenDtype::kUint16);
-  CHECK_THAT(to_text(token_stats(file, 9, 5)), Catch::Contains("a error: b\n  tokens"));
 }

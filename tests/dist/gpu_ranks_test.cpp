@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include "core/compute/gpu.h"
+#include "core/compute/libtorch.h"
 #include "core/compute/named_tensors.h"
 #include "core/error.h"
 #include "dist/exchange.h"

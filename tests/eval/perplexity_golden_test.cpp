@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/compute/libtorch.h"
 #include "core/files/json.h"
 #include "data/scratch.h"
 #include "data/text_reader.h"

@@ -1,39 +1,33 @@
 #include "evaluation/evaluation.h"
 
-#include "core/error.h"
+#include <nlohmann/json.hpp>
+
+#include "evaluation/recorded_evaluation.h"
 #include "support/catch.h"
 
 namespace olmo::evaluation {
-namespace {
 
-/// Settings with one task, whose primary metric and metrics are these.
-std::string settings_with(const std::string& primary, const std::string& metrics) {
-  return R"({"tasks": [{"name": "t", "id": "t", "convention": "olmo", "category": "",
-             "primary_metric": ")" +
-         primary + R"(", "metrics": )" + metrics + "}]}";
+TEST_CASE("the tasks of a plan come back from what is recorded of it", "[evaluation]") {
+  EvaluationPlan plan;
+  eval::Task task;
+  task.name = "arc_easy";
+  task.id = "arc_easy";
+  task.convention = "olmo";
+  task.primary_metric = "acc";
+  task.metrics = {{"acc", "sum"}};
+  plan.tasks = {task};
+  const auto tasks = recorded_tasks(to_json(plan).dump());
+  REQUIRE(tasks.size() == 1);
+  CHECK((tasks[0].name == "arc_easy" && tasks[0].convention == "olmo"));
+  CHECK((tasks[0].primary_metric == "acc" && tasks[0].metrics.size() == 1));
 }
 
-std::string damage_of(const std::string& settings) {
-  try {
-    recorded_tasks(settings);
-  } catch (const Error& error) {
-    CHECK(error.kind() == ErrorKind::kDamaged);
-    return error.what();
-  }
-  return "";
-}
-
-}  // namespace
-
-TEST_CASE("a recorded task whose primary metric is none of its metrics is damage", "[evaluation]") {
-  const std::string acc = R"([{"name": "acc", "score": "sum"}])";
-  CHECK(recorded_tasks(settings_with("acc", acc)).at(0).metrics.size() == 1);
-  CHECK_THAT(damage_of(settings_with("best", acc)), Catch::Contains("'best' is none of"));
-  CHECK_THAT(damage_of(settings_with("acc", "[]")), Catch::Contains("'acc' is none of"));
-  CHECK_THAT(damage_of(settings_with("acc", R"([{"name": "acc", "score": "luck"}])")),
-             Catch::Contains("got 'luck'"));
-  for (const char* settings : {"", "5", "{}", R"({"tasks": [5]})"})
-    CHECK_THAT(damage_of(settings), Catch::Contains("not as they were written"));
+TEST_CASE("an outcome has failures where a task or a suite failed", "[evaluation]") {
+  EvaluationOutcome outcome;
+  outcome.tasks = {{.name = "a", .metrics = {}, .error = {}}};
+  CHECK_FALSE(outcome.has_failures());
+  outcome.suites = {{.name = "b", .metrics = {}, .error = Error(ErrorKind::kInput, "no data")}};
+  CHECK(outcome.has_failures());
 }
 
 }  // namespace olmo::evaluation

@@ -5,8 +5,10 @@
 #include <mutex>
 #include <random>
 
+#include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
 
+#include "core/compute/libtorch.h"
 #include "core/error.h"
 #include "dist/thread_ranks.h"
 #include "evaluation/evaluation.h"

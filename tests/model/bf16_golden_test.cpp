@@ -9,6 +9,7 @@
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
 
+#include "core/compute/libtorch.h"
 #include "model/olmo.h"
 #include "support/catch.h"
 #include "support/golden_tensors.h"

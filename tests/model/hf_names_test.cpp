@@ -1,16 +1,12 @@
 #include "model/hf_names.h"
 
-#include "core/error.h"
-#include "model/parameters.h"
+#include "model/parameter_specs.h"
 #include "support/catch.h"
-#include "support/golden_tensors.h"
 #include "support/model_config_json.h"
 
-using olmo::NamedTensors;
+using olmo::model::hf_name_map;
 using olmo::model::hf_name_of_olmo_core;
 using olmo::model::ModelConfig;
-using olmo::model::to_hf_names;
-using olmo::test::same_bits;
 
 namespace {
 
@@ -23,19 +19,6 @@ ModelConfig olmo2_config() {
   config.attention_layer_norm = true;
   config.n_kv_heads = 2;
   return config;
-}
-
-NamedTensors weights_of(const ModelConfig& config) {
-  auto parameters = olmo::model::make_tensors(olmo::model::parameter_specs(config));
-  olmo::model::init_parameters(olmo::resolve_policy("portable", "auto", 0), config, 1, parameters);
-  return parameters;
-}
-
-const at::Tensor& find(const NamedTensors& tensors, const std::string& name) {
-  for (const auto& entry : tensors) {
-    if (entry.name == name) return entry.tensor;
-  }
-  throw olmo::Error(olmo::ErrorKind::kInput, name + " is missing");
 }
 
 }  // namespace
@@ -54,32 +37,16 @@ TEST_CASE("the map has every parameter once, in order", "[model]") {
   }
 }
 
-TEST_CASE("att_proj is split into q, k, v and ff_proj into up, gate", "[model]") {
-  const auto config = olmo2_config();
-  const auto weights = weights_of(config);
-  const auto theirs = to_hf_names(config, weights);
-  const auto& packed = find(weights, "transformer.blocks.1.att_proj.weight");
-  CHECK(same_bits(find(theirs, "model.layers.1.self_attn.q_proj.weight"), packed.narrow(0, 0, 32)));
-  CHECK(
-      same_bits(find(theirs, "model.layers.1.self_attn.k_proj.weight"), packed.narrow(0, 32, 16)));
-  CHECK(
-      same_bits(find(theirs, "model.layers.1.self_attn.v_proj.weight"), packed.narrow(0, 48, 16)));
-  const auto& fused = find(weights, "transformer.blocks.0.ff_proj.weight");
-  CHECK(same_bits(find(theirs, "model.layers.0.mlp.up_proj.weight"), fused.narrow(0, 0, 128)));
-  CHECK(same_bits(find(theirs, "model.layers.0.mlp.gate_proj.weight"), fused.narrow(0, 128, 128)));
-}
-
 TEST_CASE("a config without a Hugging Face class is refused by name", "[model]") {
   auto config = olmo::test::tiny_config();
   config.scale_logits = true;
-  CHECK_THROWS_WITH(to_hf_names(config, weights_of(config)),
-                    Catch::Contains("`model.scale_logits`"));
+  CHECK_THROWS_WITH(hf_name_map(config), Catch::Contains("`model.scale_logits`"));
   config = olmo::test::tiny_config();
   config.layer_norm_with_affine = true;
-  CHECK_THROWS_WITH(to_hf_names(config, weights_of(config)), Catch::Contains("norms with weights"));
+  CHECK_THROWS_WITH(hf_name_map(config), Catch::Contains("norms with weights"));
   config = olmo::test::tiny_config();
   config.layer_norm_eps = 1e-6;
-  CHECK_THROWS_WITH(to_hf_names(config, weights_of(config)), Catch::Contains("layer_norm_eps"));
+  CHECK_THROWS_WITH(hf_name_map(config), Catch::Contains("layer_norm_eps"));
 }
 
 TEST_CASE("OLMo-core's names become Hugging Face's", "[model]") {

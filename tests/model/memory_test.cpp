@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include "core/compute/libtorch.h"
 #include "core/compute/named_tensors.h"
 #include "model/olmo.h"
 #include "ops/row_reference.h"

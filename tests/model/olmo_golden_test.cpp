@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
 
+#include "core/compute/libtorch.h"
 #include "model/olmo.h"
 #include "models/read_weights.h"
 #include "support/catch.h"

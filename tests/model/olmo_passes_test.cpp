@@ -4,6 +4,7 @@
 
 #include <ATen/ATen.h>
 
+#include "core/compute/libtorch.h"
 #include "core/trace/op_trace.h"
 #include "support/catch.h"
 #include "support/golden_tensors.h"

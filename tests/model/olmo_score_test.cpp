@@ -1,6 +1,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include "core/compute/libtorch.h"
 #include "core/error.h"
 #include "model/olmo.h"
 #include "support/catch.h"

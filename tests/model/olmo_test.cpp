@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include "core/compute/libtorch.h"
 #include "core/error.h"
 #include "model/pass.h"
 #include "support/catch.h"

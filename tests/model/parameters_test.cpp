@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include "core/compute/libtorch.h"
 #include "core/compute/random.h"
 #include "core/error.h"
 #include "support/catch.h"
@@ -73,34 +74,6 @@ double std_rule(const ModelConfig& config, ParameterRole role, std::int64_t laye
 }
 
 }  // namespace
-
-TEST_CASE("a tied model without norm weights has four matrices a block and the embedding",
-          "[model]") {
-  const auto specs = parameter_specs(olmo::test::tiny_config());
-  REQUIRE(specs.size() == 9);
-  CHECK(specs[0].name == "transformer.wte.weight");
-  CHECK(specs[0].shape == std::vector<std::int64_t>{64, 32});
-  CHECK(specs[3].name == "transformer.blocks.0.att_proj.weight");
-  CHECK(specs[3].shape == std::vector<std::int64_t>{96, 32});
-  CHECK(specs[8].name == "transformer.blocks.1.ff_proj.weight");
-  CHECK(specs[8].shape == std::vector<std::int64_t>{256, 32});
-  CHECK(specs[8].role == ParameterRole::kFfProj);
-  CHECK(specs[8].layer == 1);
-}
-
-TEST_CASE("grouped queries shrink att_proj and k_norm", "[model]") {
-  auto config = olmo::test::tiny_config();
-  config.n_kv_heads = 1;
-  config.attention_layer_norm = true;
-  for (const auto& spec : parameter_specs(config)) {
-    if (spec.name == "transformer.blocks.0.att_proj.weight")
-      CHECK(spec.shape == std::vector<std::int64_t>{48, 32});
-    if (spec.name == "transformer.blocks.0.k_norm.weight")
-      CHECK(spec.shape == std::vector<std::int64_t>{8});
-    if (spec.name == "transformer.blocks.0.q_norm.weight")
-      CHECK(spec.shape == std::vector<std::int64_t>{32});
-  }
-}
 
 TEST_CASE("placed tensors are the listed ones, and a tied head is the embedding", "[model]") {
   const auto config = olmo::test::tiny_config();

@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
 
+#include "core/compute/libtorch.h"
 #include "core/error.h"
 #include "core/files/input_file.h"
 #include "core/files/json.h"

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "model/hf_names.h"
+#include "model/hf_tensors.h"
 #include "model/parameters.h"
 #include "store/foreign/safetensors.h"
 #include "support/catch.h"

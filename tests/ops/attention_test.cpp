@@ -7,6 +7,7 @@
 
 #include <ATen/ATen.h>
 
+#include "core/compute/libtorch.h"
 #include "core/error.h"
 #include "ops/bf16_golden.h"
 #include "ops/row_reference.h"

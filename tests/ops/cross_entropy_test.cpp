@@ -4,6 +4,7 @@
 
 #include <ATen/ATen.h>
 
+#include "core/compute/libtorch.h"
 #include "core/error.h"
 #include "ops/bf16_golden.h"
 #include "ops/linear.h"

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "core/compute/libtorch.h"
 #include "ops/bf16_golden.h"
 #include "ops/row_reference.h"
 #include "support/catch.h"

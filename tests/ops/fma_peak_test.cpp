@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "core/compute/libtorch.h"
 #include "ops/dispatch.h"
 #include "ops/kernels/gemm.h"
 #include "support/catch.h"

@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include "core/compute/libtorch.h"
 #include "support/catch.h"
 #include "support/random_forest.h"
 

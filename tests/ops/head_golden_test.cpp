@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 #include <nlohmann/json.hpp>
 
+#include "core/compute/libtorch.h"
 #include "core/files/input_file.h"
 #include "ops/cross_entropy.h"
 #include "ops/row_reference.h"

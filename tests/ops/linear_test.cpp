@@ -6,6 +6,7 @@
 
 #include <ATen/ATen.h>
 
+#include "core/compute/libtorch.h"
 #include "core/error.h"
 #include "ops/bf16_golden.h"
 #include "ops/dispatch.h"

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "core/compute/libtorch.h"
 #include "ops/rope.h"
 #include "ops/row_reference.h"
 #include "support/catch.h"

@@ -8,7 +8,7 @@
 
 #include <ATen/ATen.h>
 
-#include "core/compute/policy.h"
+#include "core/compute/libtorch.h"
 #include "core/compute/tensor.h"
 #include "ops/elementwise.h"
 

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "core/compute/libtorch.h"
 #include "core/trace/op_trace.h"
 #include "ops/gpu/emulated.h"
 

@@ -140,27 +140,6 @@ OptimState copy_of(const OptimState& state) {
   return copy;
 }
 
-const std::vector<std::string> kNames = {
-    "transformer.wte.weight",
-    "transformer.blocks.0.att_proj.weight",
-    "transformer.blocks.0.att_proj.bias",
-    "transformer.blocks.0.k_norm.weight",
-    "transformer.blocks.0.attn_norm.weight",
-    "transformer.blocks.10.ff_proj.weight",
-    "transformer.blocks.2.ff_out.weight",
-    "transformer.ln_f.weight",
-    "transformer.ff_out.weight",
-};
-
-constexpr std::array<double, 2> kBetas = {0.9, 0.95};
-using Averages = std::vector<std::optional<float>>;
-
-GradNorms norms_of(std::vector<float> each) {
-  double sum = 0.0;
-  for (const float norm : each) sum += static_cast<double>(norm) * norm;
-  return {.total = static_cast<float>(std::sqrt(sum)), .each = std::move(each)};
-}
-
 }  // namespace
 
 TEST_CASE("AdamW and LionW follow OLMo's own optimizers over clipped steps", "[optim]") {
@@ -273,65 +252,6 @@ TEST_CASE("a state that does not fit is refused by the tensor's name", "[optim]"
   CHECK_THROWS_WITH(lion.optimizer.load_state(good), Contains("exp_avg_sq"));
 }
 
-TEST_CASE("an optimizer of impossible numbers is a usage error that names the key", "[optim]") {
-  using Catch::Matchers::Contains;
-  CHECK_THROWS_WITH(SmallRun(named("adam")), Contains("optimizer.name"));
-  OptimizerConfig config = named("adamw");
-  config.betas = {0.9, 1.0};
-  CHECK_THROWS_WITH(SmallRun(config), Contains("optimizer.betas"));
-  config = named("adamw");
-  for (const double eps : {-1.0, 0.0, 1e-60, std::numeric_limits<double>::infinity()}) {
-    config.eps = eps;
-    CHECK_THROWS_WITH(SmallRun(config), Contains("optimizer.eps"));
-  }
-  for (const double rate : {0.0, -1.0, 1e-60, std::nan("")}) {
-    config = named("adamw");
-    config.learning_rate = rate;
-    CHECK_THROWS_WITH(SmallRun(config), Contains("optimizer.learning_rate"));
-  }
-  config = named("lionw");
-  config.weight_decay = -0.1;
-  CHECK_THROWS_WITH(SmallRun(config), Contains("optimizer.weight_decay"));
-}
-
-TEST_CASE("by default linear weights decay and norms, biases and embeddings do not", "[optim]") {
-  OptimizerConfig config;
-  config.weight_decay = 0.1;
-  const auto groups = param_groups(config, kNames);
-  REQUIRE(groups.size() == 2);
-  CHECK(groups[0].weight_decay == 0.1);
-  CHECK(groups[0].names == std::vector<std::string>{"transformer.blocks.0.att_proj.weight",
-                                                    "transformer.blocks.10.ff_proj.weight",
-                                                    "transformer.blocks.2.ff_out.weight",
-                                                    "transformer.ff_out.weight"});
-  CHECK(groups[1].weight_decay == 0.0);
-  CHECK(groups[1].names == std::vector<std::string>{"transformer.blocks.0.att_proj.bias",
-                                                    "transformer.blocks.0.attn_norm.weight",
-                                                    "transformer.blocks.0.k_norm.weight",
-                                                    "transformer.ln_f.weight",
-                                                    "transformer.wte.weight"});
-}
-
-TEST_CASE("decay_norm_and_bias moves norms and biases, decay_embeddings the embedding", "[optim]") {
-  OptimizerConfig config;
-  config.decay_norm_and_bias = true;
-  auto groups = param_groups(config, kNames);
-  REQUIRE(groups.size() == 2);
-  CHECK(groups[1].names == std::vector<std::string>{"transformer.wte.weight"});
-  config.decay_embeddings = true;
-  groups = param_groups(config, kNames);
-  REQUIRE(groups.size() == 1);
-  CHECK(groups[0].names.size() == kNames.size());
-}
-
-TEST_CASE("a parameter of no known kind is refused by name", "[optim]") {
-  const std::vector<std::string> names = {"transformer.blocks.0.router.weight"};
-  CHECK_THROWS_WITH(param_groups({}, names),
-                    Catch::Matchers::Contains("transformer.blocks.0.router.weight"));
-  CHECK_THROWS_AS(param_kind("weight"), Error);
-  CHECK_THROWS_AS(param_kind(""), Error);
-}
-
 TEST_CASE("the total norm does not depend on the order of the list", "[optim]") {
   NamedTensors tensors;
   for (const char* name : {"b", "a", "d", "c", "e"}) {
@@ -344,57 +264,6 @@ TEST_CASE("the total norm does not depend on the order of the list", "[optim]") 
   CHECK(forward.total == backward.total);
   CHECK(forward.each[0] == backward.each[4]);
   CHECK(forward.each[0] == Approx(tensors[0].tensor.norm().item<float>()));
-}
-
-TEST_CASE("without limits gradients keep their size", "[optim]") {
-  const ClipPlan plan = plan_clip({}, kBetas, 1, norms_of({3.0F, 4.0F}), Averages(2));
-  CHECK(plan.coefficients == std::vector<float>{1.0F, 1.0F});
-  CHECK(plan.clipped == 0);
-  CHECK(plan.clipping_rate() == 0.0);
-}
-
-TEST_CASE("a global norm above its limit scales all gradients down to it", "[optim]") {
-  const ClipPlan plan = plan_clip({.max_grad_norm = 1.0, .max_grad_norm_ratio = {}}, kBetas, 1,
-                                  norms_of({3.0F, 4.0F}), Averages(2));
-  CHECK(plan.coefficients[0] == Approx(0.2F).epsilon(1e-6));
-  CHECK(plan.coefficients[0] == plan.coefficients[1]);
-  CHECK(plan.clipping_rate() == 1.0);
-}
-
-TEST_CASE("a global norm below its limit clips nothing", "[optim]") {
-  const ClipPlan plan = plan_clip({.max_grad_norm = 5.1, .max_grad_norm_ratio = {}}, kBetas, 1,
-                                  norms_of({3.0F, 4.0F}), Averages(2));
-  CHECK(plan.coefficients == std::vector<float>{1.0F, 1.0F});
-  CHECK(plan.clipped == 0);
-}
-
-TEST_CASE("a ratio clips each gradient against its own average and goes before the norm",
-          "[optim]") {
-  const ClipPlan plan = plan_clip({.max_grad_norm = 1e-9, .max_grad_norm_ratio = 0.5}, kBetas, 7,
-                                  norms_of({3.0F, 4.0F}), Averages{2.0F, 100.0F});
-  CHECK(plan.coefficients[0] == Approx(1.0F / 3.0F).epsilon(1e-6));
-  CHECK(plan.coefficients[1] == 1.0F);
-  CHECK(plan.clipping_rate() == 0.5);
-  CHECK(plan.grad_norm_averages[0] == Approx(2.0F + 0.05F * (1.0F - 2.0F)));
-  CHECK(plan.grad_norm_averages[1] == Approx(100.0F + 0.05F * (4.0F - 100.0F)));
-}
-
-TEST_CASE("averages begin with the first norm seen and are kept from step 2 on", "[optim]") {
-  const ClipLimits limits{.max_grad_norm = {}, .max_grad_norm_ratio = 0.9};
-  const ClipPlan first = plan_clip(limits, kBetas, 1, norms_of({2.0F}), Averages(1));
-  CHECK_FALSE(first.keep_averages);
-  CHECK(first.coefficients[0] == Approx(0.9F).epsilon(1e-6));
-  CHECK(first.grad_norm_averages[0] == Approx(2.0F * (1.0F - 0.05F * 0.1F)));
-  CHECK(plan_clip(limits, kBetas, 2, norms_of({2.0F}), Averages(1)).keep_averages);
-}
-
-TEST_CASE("a norm that is not a number reaches every coefficient", "[optim]") {
-  GradNorms norms = norms_of({3.0F, 4.0F});
-  norms.total = std::numeric_limits<float>::quiet_NaN();
-  const ClipPlan plan =
-      plan_clip({.max_grad_norm = 1.0, .max_grad_norm_ratio = {}}, kBetas, 1, norms, Averages(2));
-  CHECK(std::isnan(plan.coefficients[0]));
-  CHECK(std::isnan(plan.coefficients[1]));
 }
 
 }  // namespace olmo::optim

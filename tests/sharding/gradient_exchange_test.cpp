@@ -1,6 +1,7 @@
 #include "sharding/gradient_exchange.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include "dist/thread_ranks.h"
 #include "sharding/recording.h"
@@ -141,16 +142,26 @@ TEST_CASE("between replicas a unit's gradients travel while two others are compu
     exchange.finish();
   });
   // Part 0 is the shard group, part 1 the replica group.
-  CHECK(events == std::vector<std::string>{
-                      "backward 3", "part 0 exchange 0 begins",                              //
-                      "backward 2", "part 0 exchange 0 ends", "part 1 exchange 0 begins",    //
-                      "part 0 exchange 1 begins",                                            //
-                      "backward 1", "part 1 exchange 0 ends", "part 0 exchange 1 ends",      //
-                      "part 1 exchange 1 begins", "part 0 exchange 2 begins",                //
-                      "backward 0", "part 1 exchange 1 ends", "part 0 exchange 2 ends",      //
-                      "part 1 exchange 2 begins", "part 0 exchange 3 begins",                //
-                      "part 1 exchange 2 ends", "part 0 exchange 3 ends",                    //
-                      "part 1 exchange 3 begins", "part 1 exchange 3 ends"});
+  CHECK(events == std::vector<std::string>{"backward 3",
+                                           "part 0 exchange 0 begins",  //
+                                           "backward 2",
+                                           "part 0 exchange 0 ends",
+                                           "part 1 exchange 0 begins",  //
+                                           "part 0 exchange 1 begins",  //
+                                           "backward 1",
+                                           "part 1 exchange 0 ends",
+                                           "part 0 exchange 1 ends",  //
+                                           "part 1 exchange 1 begins",
+                                           "part 0 exchange 2 begins",  //
+                                           "backward 0",
+                                           "part 1 exchange 1 ends",
+                                           "part 0 exchange 2 ends",  //
+                                           "part 1 exchange 2 begins",
+                                           "part 0 exchange 3 begins",  //
+                                           "part 1 exchange 2 ends",
+                                           "part 0 exchange 3 ends",  //
+                                           "part 1 exchange 3 begins",
+                                           "part 1 exchange 3 ends"});
 }
 
 TEST_CASE("leaves of bf16 take half the bytes", "[sharding]") {

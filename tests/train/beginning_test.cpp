@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/train_config.h"
+#include "core/compute/libtorch.h"
 #include "models/read_weights.h"
 #include "store/checkpoint_fixture.h"
 #include "support/catch.h"

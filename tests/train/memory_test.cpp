@@ -3,7 +3,7 @@
 #include <fstream>
 #include <random>
 
-#include "core/compute/policy.h"
+#include "core/compute/libtorch.h"
 #include "core/evaluation_rows.h"
 #include "core/text/text.h"
 #include "data/batch.h"

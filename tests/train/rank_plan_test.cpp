@@ -2,8 +2,10 @@
 
 #include <atomic>
 
+#include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
 
+#include "core/compute/libtorch.h"
 #include "dist/thread_ranks.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"

@@ -4,6 +4,7 @@
 
 #include "cli/training.h"
 #include "config/train_config.h"
+#include "core/compute/libtorch.h"
 #include "core/compute/named_tensors.h"
 #include "core/hash.h"
 #include "ops/gpu/emulated.h"

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/training.h"
+#include "core/compute/libtorch.h"
 #include "core/compute/machine.h"
 #include "store/runs/run_folder.h"
 #include "support/catch.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/compute/libtorch.h"
 #include "core/compute/machine.h"
 #include "support/catch.h"
 

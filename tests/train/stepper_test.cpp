@@ -3,9 +3,10 @@
 
 #include <mutex>
 
+#include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
 
-#include "core/compute/policy.h"
+#include "core/compute/libtorch.h"
 #include "data/batch.h"
 #include "evaluation/evaluation.h"
 #include "evaluation/session.h"

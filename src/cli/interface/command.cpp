@@ -10,7 +10,6 @@
 #include "cli/given_path.h"
 #include "cli/interface/help.h"
 #include "cli/interface/usage.h"
-#include "core/compute/gpu.h"
 #include "core/text/number.h"
 #include "core/text/text.h"
 
@@ -126,12 +125,6 @@ Option& Option::excludes(const Option& other) {
 Option& Option::takes(Takes kind) {
   program_->values[option_].kind = kind;
   return *this;
-}
-
-Policy PolicyOptions::resolve(const LocalRank& local) const {
-  Policy policy = resolve_policy(numerics, isa, threads);
-  set_device(policy, device, local);
-  return policy;
 }
 
 Command Command::add(const char* name, const char* description, const char* title) const {

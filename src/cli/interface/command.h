@@ -20,10 +20,6 @@ class App;
 class Option;
 }  // namespace CLI
 
-namespace olmo {
-struct LocalRank;
-}
-
 namespace olmo::cli {
 
 struct ProgramState;
@@ -73,9 +69,6 @@ struct PolicyOptions {
   std::string isa = "auto";
   std::string device = "cpu";
   int threads = 0;
-
-  /// `local`: see set_device.
-  [[nodiscard]] Policy resolve(const LocalRank& local) const;
 };
 
 /// One command; a handle on what its Program owns. `name` of an option is as the help shows it,

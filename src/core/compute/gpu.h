@@ -136,9 +136,6 @@ class GpuSideQueue {
   std::optional<c10::Stream> own_;
 };
 
-/// Gives a policy the device of that name, "cpu", "cuda" or "rocm", as resolve_policy does.
-void set_device(Policy& policy, const std::string& name, const LocalRank& local = {});
-
 /// An error of LibTorch's in one sentence, without the calls that led to it: MemoryError, Gpu::fail
 /// where the policy has a GPU, else Error(kFailure).
 [[noreturn]] void throw_as_ours(const Policy& policy, const c10::Error& error);

@@ -72,51 +72,24 @@ Precision precision_of(MixedPrecision mixed);
 std::string precision_text(MixedPrecision mixed);
 /// The precision of that name, if there is one.
 std::optional<Precision> precision_named(std::string_view name);
-/// All names, e.g. "fp32, amp_bf16".
+/// The same of the other words of a policy.
+std::optional<Isa> isa_named(std::string_view name);
+std::optional<Device> device_named(std::string_view name);
+/// All names of precisions, e.g. "fp32, amp_bf16".
 std::string precision_names();
 
+bool machine_has(Isa isa);
 /// The widest instruction set that this machine has.
 Isa best_isa();
 
 /// The most threads that may be asked for.
 inline constexpr int kMostThreads = 4096;
 
+/// 0 takes default_threads(). Throws Error(kUsage) below 0 and above kMostThreads.
+int resolve_threads(int threads);
+
 /// Throws Error(kFailure) if the system does not give this process so many threads at once. OpenMP
 /// would end the process in the middle of what it writes.
 void require_threads(int threads);
-
-/// `numerics`: "portable" or "fast"; `isa`: "auto", "plain", "avx2" or "avx512"; `threads`: 0 takes
-/// default_threads(); `device`: "cpu", "cuda" or "rocm". Throws Error(kUsage)
-/// for another word, or for an instruction set or a device that this machine lacks. A device is
-/// opened here: call it before anything asks LibTorch for CUDA (see open_torch_half).
-Policy resolve_policy(const std::string& numerics, const std::string& isa, int threads,
-                      const std::string& device = "cpu");
-
-/// Sets thread counts and LibTorch's determinism switches for the process. Throws as
-/// require_threads() does. Call once, before the first tensor and before a second thread: some
-/// switches are environment variables.
-void apply_policy(const Policy& policy);
-
-/// A setting of LibTorch, or of a library beneath it, that decides whether the same program gives
-/// the same bits again. Most of them matter under Numerics::kFast only. They are always set,
-/// because an operation of LibTorch might be called by mistake.
-struct DeterminismSwitch {
-  const char* name;
-  const char* value;  ///< what it is set to, as the record shows it
-  const char* reason;
-  void (*set)();
-};
-
-/// Every switch, in the order in which they are set.
-std::span<const DeterminismSwitch> determinism_switches();
-
-/// The libraries that multiply matrices under Numerics::kFast, with their versions, as LibTorch
-/// names them: "Intel(R) oneAPI Math Kernel Library Version 2024.2-…", or "open" (OpenBLAS); and
-/// "Intel(R) MKL-DNN v3.10.2 …" before it where the policy is of mixed precision and multiplies
-/// bf16.
-std::string matrix_library(const Policy& policy);
-
-/// Version of the LibTorch that is loaded, which may be another than that of the headers.
-std::string libtorch_version();
 
 }  // namespace olmo

@@ -17,6 +17,5 @@
 #include <utility>
 #include <vector>
 
-#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>

@@ -120,7 +120,8 @@ class SharedLibrary {
 /// long as the process lives. False: `problem` is what the loader said.
 bool load_for_good(const std::filesystem::path& library, std::string* problem);
 
-/// The variable in which a package's launcher (src/launcher) says where LibTorch's libraries are.
+/// The variable in which a package's olmo-harness (src/launcher) tells the whole program where
+/// LibTorch's libraries are.
 inline constexpr char kLibtorchVariable[] = "OLMO_HARNESS_LIBTORCH";
 /// The value of LD_LIBRARY_PATH that has the folder of kLibtorchVariable before what it is now
 /// (`path`, which may be null).

@@ -131,14 +131,12 @@ int run_program(std::vector<std::string> arguments) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
-/// A package (src/launcher) that pip has installed has the pip of its environment at hand, whether
-/// the environment is active or not.
+/// A package that pip has installed has the pip of its environment at hand, whether the environment
+/// is active or not.
 std::string python() {
   std::error_code error;
-  const auto folder = fs::read_symlink("/proc/self/exe", error).parent_path();
-  const auto beside = folder.parent_path().parent_path() / "bin" / "python3";
-  const bool packaged = folder.filename() == "olmo-harness" && ::access(beside.c_str(), X_OK) == 0;
-  return packaged ? beside.string() : "python3";
+  const auto beside = fs::read_symlink("/proc/self/exe", error).parent_path() / "python3";
+  return ::access(beside.c_str(), X_OK) == 0 ? beside.string() : "python3";
 }
 
 void download(const Package& package, const fs::path& folder) {

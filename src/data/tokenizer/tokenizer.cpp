@@ -6,8 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include <ATen/Parallel.h>
-
+#include "core/compute/parallel.h"
 #include "core/error.h"
 #include "core/text/text.h"
 #include "data/tokenizer/pre_token_cache.h"
@@ -358,12 +357,11 @@ std::vector<std::vector<std::uint32_t>> Tokenizer::encode_batch(
       first[part++] = i;
     bytes += documents[i].size() + 1;
   }
-  at::parallel_for(
-      0, static_cast<std::int64_t>(parts), 1, [&](std::int64_t begin, std::int64_t end) {
-        for (auto p = static_cast<std::size_t>(begin); p < static_cast<std::size_t>(end); ++p) {
-          for (std::size_t i = first[p]; i < first[p + 1]; ++i) encode(documents[i], ids[i]);
-        }
-      });
+  parallel_for(0, static_cast<std::int64_t>(parts), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (auto p = static_cast<std::size_t>(begin); p < static_cast<std::size_t>(end); ++p) {
+      for (std::size_t i = first[p]; i < first[p + 1]; ++i) encode(documents[i], ids[i]);
+    }
+  });
   return ids;
 }
 

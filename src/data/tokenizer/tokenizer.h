@@ -43,7 +43,7 @@ class Tokenizer {
   void encode(std::string_view text, std::vector<std::uint32_t>& ids,
               SpecialTokens special = SpecialTokens::kLeftOut) const;
 
-  /// Ids of each document, in order; shared out by at::parallel_for over at most `threads`
+  /// Ids of each document, in order; shared out by parallel_for over at most `threads`
   /// contiguous parts of about equal bytes. Throws as `encode`.
   [[nodiscard]] std::vector<std::vector<std::uint32_t>> encode_batch(
       std::span<const std::string_view> documents, int threads) const;

@@ -5,8 +5,7 @@
 #include <limits>
 #include <string>
 
-#include <ATen/Parallel.h>
-
+#include "core/compute/parallel.h"
 #include "core/compute/random.h"
 #include "core/error.h"
 #include "core/sorted_quantile.h"
@@ -188,7 +187,7 @@ void require_resamples(const BootstrapOptions& options, const std::string& where
 std::vector<double> sorted_resamples(const BootstrapOptions& options,
                                      const std::function<double(ResampleDraws&)>& value) {
   std::vector<double> values(static_cast<std::size_t>(options.resamples));
-  at::parallel_for(0, options.resamples, kResampleGrain, [&](std::int64_t begin, std::int64_t end) {
+  parallel_for(0, options.resamples, kResampleGrain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
       ResampleDraws draws(options.seed, static_cast<std::uint64_t>(r));
       values[static_cast<std::size_t>(r)] = value(draws);

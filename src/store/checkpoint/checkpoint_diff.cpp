@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/checkpoint_folder.h"
+#include "store/foreign/find_weights.h"
 #include "store/foreign/safetensors.h"
 #include "store/foreign/weight_files.h"
 

@@ -5,12 +5,12 @@
 #include <system_error>
 #include <thread>
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/from_blob.h>
 #include <sys/mman.h>
 
 #include "core/clock.h"
 #include "core/compute/named_tensors.h"
+#include "core/compute/parallel.h"
 #include "core/compute/tensor.h"
 #include "core/error.h"
 #include "core/process/terminal.h"
@@ -46,12 +46,12 @@ class Arena {
     ::madvise(memory, bytes, MADV_HUGEPAGE);
     data_ = static_cast<std::byte*>(memory);
     size_ = bytes;
-    at::parallel_for(0, static_cast<std::int64_t>((bytes + kChunk - 1) / kChunk), 1,
-                     [&](std::int64_t begin, std::int64_t end) {
-                       const auto first = static_cast<std::size_t>(begin) * kChunk;
-                       std::memset(data_ + first, 0,
-                                   std::min(bytes, static_cast<std::size_t>(end) * kChunk) - first);
-                     });
+    parallel_for(0, static_cast<std::int64_t>((bytes + kChunk - 1) / kChunk), 1,
+                 [&](std::int64_t begin, std::int64_t end) {
+                   const auto first = static_cast<std::size_t>(begin) * kChunk;
+                   std::memset(data_ + first, 0,
+                               std::min(bytes, static_cast<std::size_t>(end) * kChunk) - first);
+                 });
     return data_;
   }
 
@@ -113,7 +113,7 @@ CheckpointContents copy_contents(const CheckpointContents& contents, const Polic
   std::vector<CopyPart> parts;
   copy.model = place(contents.model, at, parts);
   copy.optim = place(contents.optim, at, parts);
-  at::parallel_for(
+  parallel_for(
       0, static_cast<std::int64_t>(parts.size()), 1, [&](std::int64_t begin, std::int64_t end) {
         for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
           copy_to_host(policy, *parts[i].from, parts[i].begin, parts[i].to);

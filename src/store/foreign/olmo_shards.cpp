@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/files/input_file.h"
 #include "store/foreign/dcp_files.h"
+#include "store/foreign/find_weights.h"
 #include "store/foreign/flat_parameters.h"
 #include "store/foreign/olmo_core_files.h"
 #include "store/foreign/torch_file.h"
@@ -16,11 +17,6 @@ namespace fs = std::filesystem;
 using Files = std::vector<TensorFile>;
 
 constexpr std::string_view kDcpModel = "model.", kDcpState = "optim.state.";
-constexpr char kBoth[] = "model_and_optim", kModel[] = "model", kOptimizer[] = "optim";
-
-fs::path rank_file(const fs::path& folder, std::size_t rank) {
-  return folder / ("rank" + std::to_string(rank) + ".pt");
-}
 
 /// rank0.pt and those that follow it.
 std::vector<fs::path> rank_files(const fs::path& folder) {
@@ -38,17 +34,17 @@ Files open_torch_files(const fs::path& folder) {
 
 Files open_flat_models(const fs::path& folder, FlatValues values) {
   Files files;
-  for (const fs::path& file : rank_files(folder / kModel))
+  for (const fs::path& file : rank_files(folder / kModelFolder))
     files.push_back(open_flat_parameters(file, values));
   return files;
 }
 
 Files open_flat_states(const fs::path& folder) {
   Files files;
-  if (!is_there(folder / kOptimizer)) return files;
+  if (!is_there(folder / kOptimizerFolder)) return files;
   const Files models = open_flat_models(folder, FlatValues::kUnread);
   for (std::size_t rank = 0; rank < models.size(); ++rank)
-    files.push_back(open_flat_state(rank_file(folder / kOptimizer, rank), models[rank]));
+    files.push_back(open_flat_state(rank_file(folder / kOptimizerFolder, rank), models[rank]));
   return files;
 }
 
@@ -72,25 +68,17 @@ StoredTensors::NameOf state_between(std::string_view prefix, std::string_view se
 
 }  // namespace
 
-std::optional<ShardFormat> shard_format_of(const fs::path& folder) {
-  if (is_there(folder / kBoth / kDcpMetadata)) return ShardFormat::kTorchNew;
-  if (is_there(folder / kModel / kOlmoCoreMetadata)) return ShardFormat::kOlmoCore;
-  if (is_there(rank_file(folder / kModel, 0))) return ShardFormat::kLocal;
-  if (is_there(rank_file(folder, 0))) return ShardFormat::kTorchLegacy;
-  return std::nullopt;
-}
-
 StoredTensors open_model_shards(const fs::path& folder, ShardFormat format) {
   const std::string where = folder.string();
   switch (format) {
     case ShardFormat::kTorchNew:
-      return {open_dcp(folder / kBoth, kDcpModel), where, without(kDcpModel)};
+      return {open_dcp(folder / kBothFolder, kDcpModel), where, without(kDcpModel)};
     case ShardFormat::kTorchLegacy:
       return {open_torch_files(folder), where, without("model/")};
     case ShardFormat::kLocal:
       return {open_flat_models(folder, FlatValues::kChecked), where};
     case ShardFormat::kOlmoCore:
-      return {open_olmo_core(folder / kModel), where};
+      return {open_olmo_core(folder / kModelFolder), where};
   }
   OLMO_CHECK(false);
 }
@@ -99,14 +87,14 @@ StoredTensors open_optimizer_shards(const fs::path& folder, ShardFormat format) 
   const std::string where = folder.string();
   switch (format) {
     case ShardFormat::kTorchNew:
-      return {open_dcp(folder / kBoth, kDcpState), where, state_between(kDcpState, ".")};
+      return {open_dcp(folder / kBothFolder, kDcpState), where, state_between(kDcpState, ".")};
     case ShardFormat::kTorchLegacy:
       return {open_torch_files(folder), where, state_between("optim/state/", "/")};
     case ShardFormat::kLocal:
       return {open_flat_states(folder), where};
     case ShardFormat::kOlmoCore:
-      if (!is_there(folder / kOptimizer / kOlmoCoreMetadata)) return {{}, where};
-      return {open_olmo_core(folder / kOptimizer), where, state_between("state.", ".__")};
+      if (!is_there(folder / kOptimizerFolder / kOlmoCoreMetadata)) return {{}, where};
+      return {open_olmo_core(folder / kOptimizerFolder), where, state_between("state.", ".__")};
   }
   OLMO_CHECK(false);
 }

@@ -1,7 +1,6 @@
 #include "store/foreign/weight_files.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -10,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/files/json.h"
+#include "store/foreign/find_weights.h"
 #include "store/foreign/olmo_shards.h"
 #include "store/foreign/safetensors.h"
 #include "store/foreign/torch_file.h"
@@ -18,23 +18,6 @@ namespace olmo::store {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// The first that a folder has is read. Safetensors come first, as in OLMo and transformers.
-constexpr std::array<const char*, 5> kNames = {"model.safetensors", "model.safetensors.index.json",
-                                               "model.pt", "pytorch_model.bin",
-                                               "pytorch_model.bin.index.json"};
-
-std::optional<fs::path> file_in(const fs::path& folder) {
-  for (const char* name : kNames) {
-    if (fs::exists(folder / name)) return folder / name;
-  }
-  return std::nullopt;
-}
-
-bool is_torch_file(const fs::path& file) {
-  const auto extension = file.extension();
-  return extension == ".pt" || extension == ".pth" || extension == ".bin";
-}
 
 TensorFile open_file(const fs::path& file) {
   if (is_torch_file(file)) return TorchFile(file);
@@ -85,18 +68,13 @@ std::vector<TensorFile> open_shards(const fs::path& index_path) {
 
 }  // namespace
 
-bool holds_weights(const fs::path& path) {
-  if (fs::is_directory(path)) return file_in(path) || shard_format_of(path);
-  return path.extension() == ".safetensors" || is_torch_file(path);
-}
-
 StoredTensors open_weights(const fs::path& path) {
   fs::path file = path;
   if (fs::is_directory(path)) {
-    const auto of_whole = file_in(path);
+    const auto of_whole = weights_in(path);
     const auto format = of_whole ? std::nullopt : shard_format_of(path);
     if (format) return open_model_shards(path, *format);
-    file = of_whole.value_or(path / kNames.front());
+    file = of_whole.value_or(path / kWeightNames.front());
   }
   std::vector<TensorFile> files;
   if (file.extension() == ".json") {

@@ -8,9 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sqlite3.h>
 
-#include "core/compute/gpu.h"
 #include "core/compute/machine.h"
-#include "core/compute/policy.h"
 #include "core/files/json.h"
 #include "core/process/process.h"
 
@@ -27,26 +25,6 @@ std::vector<std::pair<std::string, std::string>> library_versions() {
 }
 
 }  // namespace
-
-Json policy_json(const Policy& policy) {
-  Json switches = Json::object();
-  for (const auto& each : determinism_switches()) switches[each.name] = each.value;
-  const bool is_fast = policy.numerics == Numerics::kFast;
-  Json json = {{"numerics", to_string(policy.numerics)},
-               {"isa", to_string(policy.isa)},
-               {"threads", policy.threads},
-               {"device", to_string(policy.device)},
-               {"precision", to_string(precision_of(policy.mixed_precision))},
-               {"matrix_products", is_fast ? matrix_library(policy) : "olmo-harness"},
-               {"switches", switches}};
-  if (policy.mixed_precision != MixedPrecision::kNone)
-    json["mixed_precision"] = to_string(policy.mixed_precision);
-  if (policy.gpu != nullptr) {
-    json["device_name"] = policy.gpu->name();
-    json["device_compiler"] = policy.gpu->compiler();
-  }
-  return json;
-}
 
 Json build_json() {
   const BuildInfo& info = build_info();

@@ -1,6 +1,7 @@
 #include <ATen/ATen.h>
 
 #include "core/compute/gpu_code.h"
+#include "core/compute/libtorch.h"
 #include "core/error.h"
 #include "core/files/input_file.h"
 #include "ops/attention.h"

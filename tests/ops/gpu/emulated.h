@@ -7,6 +7,7 @@
 #include <ATen/ATen.h>
 
 #include "core/compute/gpu.h"
+#include "core/compute/libtorch.h"
 #include "core/compute/named_tensors.h"
 #include "ops/elementwise.h"
 #include "ops/row_reference.h"

@@ -1,9 +1,8 @@
-#include "cli/doctor_facts.h"
+#include "cli/compute/doctor_facts.h"
 
 #include <chrono>
 #include <cstdlib>
 
-#include <ATen/Parallel.h>
 #include <nlohmann/json.hpp>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -11,8 +10,10 @@
 #include "cli/screen/table.h"
 #include "core/clock.h"
 #include "core/compute/gpu_libraries.h"
+#include "core/compute/libtorch.h"
 #include "core/compute/machine.h"
 #include "core/compute/named_tensors.h"
+#include "core/compute/parallel.h"
 #include "core/compute/tensor.h"
 #include "core/error.h"
 #include "core/files/json.h"
@@ -25,7 +26,7 @@
 #include "ops/optimizer_update.h"
 #include "train/speed.h"
 
-namespace olmo::cli {
+namespace olmo::cli::compute {
 namespace {
 
 namespace fs = std::filesystem;
@@ -137,7 +138,7 @@ double memory_rate() {
   const auto target = mutable_host_span<float>(to);
   const auto source = host_span<float>(from);
   return best_rate(0.3, [&] {
-    at::parallel_for(0, kFloats, 1 << 16, [&](std::int64_t begin, std::int64_t end) {
+    parallel_for(0, kFloats, 1 << 16, [&](std::int64_t begin, std::int64_t end) {
       std::memcpy(target.data() + begin, source.data() + begin,
                   static_cast<std::size_t>(end - begin) * sizeof(float));
     });
@@ -344,4 +345,4 @@ OrderedJson measured_limits(const Policy& policy) {
           {"disk_mb_per_s", disk_rate()}};
 }
 
-}  // namespace olmo::cli
+}  // namespace olmo::cli::compute

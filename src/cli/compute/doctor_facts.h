@@ -5,7 +5,7 @@
 
 #include "core/compute/policy.h"
 
-namespace olmo::cli {
+namespace olmo::cli::compute {
 
 using OrderedJson = nlohmann::ordered_json;
 
@@ -40,4 +40,4 @@ OrderedJson measured_limits(const Policy& policy);
 /// What would be wanted and is not there: [{"what", "why", "command"}], from the facts above.
 OrderedJson missing_things(const OrderedJson& facts);
 
-}  // namespace olmo::cli
+}  // namespace olmo::cli::compute

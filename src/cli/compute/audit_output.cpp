@@ -1,13 +1,13 @@
-#include "cli/audit_output.h"
+#include "cli/compute/audit_output.h"
 
 #include <nlohmann/json.hpp>
 
 #include "core/files/recorded_json.h"
 #include "core/process/terminal.h"
 #include "core/text/text.h"
-#include "store/runs/provenance.h"
+#include "store/runs/policy_json.h"
 
-namespace olmo::cli {
+namespace olmo::cli::compute {
 namespace {
 
 constexpr std::size_t kMostFindings = 8;
@@ -166,4 +166,4 @@ Json to_json(const TraceComparison& comparison) {
   return json;
 }
 
-}  // namespace olmo::cli
+}  // namespace olmo::cli::compute

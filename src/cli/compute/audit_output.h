@@ -10,7 +10,7 @@
 #include "core/files/json.h"
 #include "core/trace/op_digest.h"
 
-namespace olmo::cli {
+namespace olmo::cli::compute {
 
 /// The traces of two runs, compared.
 struct TraceComparison {
@@ -27,4 +27,4 @@ Json to_json(const audit::AuditResult& result, const audit::AuditedRun& recorded
 std::string to_text(const TraceComparison& comparison);
 Json to_json(const TraceComparison& comparison);
 
-}  // namespace olmo::cli
+}  // namespace olmo::cli::compute
