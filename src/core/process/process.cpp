@@ -337,7 +337,7 @@ namespace {
 /// $HOME; where it is not set, as in some containers and services, that of the list of users.
 /// Empty: this user has none.
 std::string home_directory() {
-  if (const auto home = environment_variable("HOME"); !home.empty()) return home;
+  if (auto home = environment_variable("HOME"); !home.empty()) return home;
   std::array<char, 16'384> names{};
   passwd user{};
   passwd* found = nullptr;
