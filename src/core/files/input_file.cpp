@@ -202,13 +202,15 @@ std::size_t InputFile::read(std::span<char> out) {
   }
 }
 
-bool is_there(const std::filesystem::path& path) {
+std::optional<struct stat> status_of(const std::filesystem::path& path) {
   refuse_zero_byte(path);
   struct stat status {};
-  if (::stat(path.c_str(), &status) == 0) return true;
-  if (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG) return false;
+  if (::stat(path.c_str(), &status) == 0) return status;
+  if (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG) return std::nullopt;
   fail(path, "cannot be looked at");
 }
+
+bool is_there(const std::filesystem::path& path) { return status_of(path).has_value(); }
 
 void check_regular_file(const std::filesystem::path& path) { const InputFile file(path); }
 

@@ -6,8 +6,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+
+#include <sys/stat.h>
 
 namespace olmo {
 
@@ -46,8 +49,11 @@ class InputFile {
   bool gave_bytes_ = false;
 };
 
-/// Whether there is something of this name. Throws Error(kInput) with the system's reason where
-/// that cannot be told: a folder on the way that may not be entered, links that lead in a circle.
+/// What the system tells of the file; nothing where nothing has this name. Throws Error(kInput)
+/// with the system's reason where that cannot be told: a folder on the way that may not be entered,
+/// links that lead in a circle.
+std::optional<struct stat> status_of(const std::filesystem::path& path);
+/// Whether there is something of this name. Throws as status_of.
 bool is_there(const std::filesystem::path& path);
 
 /// For libraries that open a file by its name. Throws as InputFile does.

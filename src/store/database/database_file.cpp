@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include <sys/stat.h>
-
 #include "core/error.h"
 #include "core/files/input_file.h"
 
@@ -20,13 +18,13 @@ fs::path beside(const fs::path& path, const char* suffix) {
 }
 
 DatabaseState::File file_state(const fs::path& path) {
-  struct stat found {};
-  if (::stat(path.c_str(), &found) != 0) return {};
-  return {.device = found.st_dev,
-          .inode = found.st_ino,
-          .bytes = found.st_size,
-          .changed = static_cast<std::int64_t>(found.st_mtim.tv_sec) * 1'000'000'000 +
-                     found.st_mtim.tv_nsec};
+  const auto found = status_of(path);
+  if (!found) return {};
+  return {.device = found->st_dev,
+          .inode = found->st_ino,
+          .bytes = found->st_size,
+          .changed = static_cast<std::int64_t>(found->st_mtim.tv_sec) * 1'000'000'000 +
+                     found->st_mtim.tv_nsec};
 }
 
 }  // namespace
@@ -35,8 +33,7 @@ std::vector<fs::path> journals_of(const fs::path& path) {
   std::vector<fs::path> found;
   for (const char* suffix : {"-wal", "-journal"}) {
     fs::path journal = beside(path, suffix);
-    std::error_code error;
-    if (fs::file_size(journal, error) > 0 && !error) found.push_back(std::move(journal));
+    if (file_state(journal).bytes > 0) found.push_back(std::move(journal));
   }
   return found;
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 
@@ -12,6 +13,7 @@
 
 #include "core/error.h"
 #include "core/files/unfinished_output.h"
+#include "store/database/told_reads.h"
 
 namespace olmo::store {
 namespace {
@@ -57,12 +59,13 @@ void configure_once() {
   [[maybe_unused]] static const int configured = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 }
 
-/// What the system said of a call that SQLite tells as "disk I/O error" alone: a full disk, too,
-/// where it was the index of the write-ahead log that found no room.
+/// What the system said of a call that SQLite tells as "disk I/O error" alone (a full disk, too,
+/// where it was the index of the write-ahead log that found no room), or as "unable to open".
 std::string reason_of(sqlite3* db, int code) {
-  const int error = sqlite3_system_errno(db);
-  if ((code & 0xff) != SQLITE_IOERR || error == 0) return meaning_of(code).advice;
-  return std::string(" (") + std::strerror(error) + ")";
+  const int error = sqlite3_system_errno(db), primary = code & 0xff;
+  const bool tells =
+      error != 0 && (primary == SQLITE_IOERR || (primary == SQLITE_CANTOPEN && error != ENOENT));
+  return tells ? std::string(" (") + std::strerror(error) + ")" : meaning_of(code).advice;
 }
 
 /// Why a database cannot be opened. Where SQLite may not write it tries to read, and knows only why
@@ -82,6 +85,14 @@ std::string reason_to_refuse(const fs::path& path, sqlite3* db, int code) {
                       std::string(name == nullptr || *name == 0 ? "database" : name) + ": " +
                           sqlite3_errmsg(db) + reason_of(db, code),
                       meaning.may_pass);
+}
+
+/// Why a check of pages could not read one, where its text tells that: "…: unable to get the page.
+/// error code=266".
+int code_of_check(const std::string& text) {
+  constexpr std::string_view kMark = "error code=";
+  const auto at = text.find(kMark);
+  return at == std::string::npos ? SQLITE_OK : std::atoi(text.c_str() + at + kMark.size());
 }
 
 /// A path as SQLite's URIs want it.
@@ -240,7 +251,7 @@ Database::Database(const std::filesystem::path& path, OpenMode mode) : path_(pat
 Database::Connection Database::open(const std::string& name, int flags) const {
   configure_once();
   sqlite3* raw = nullptr;
-  const int code = sqlite3_open_v2(name.c_str(), &raw, flags, nullptr);
+  const int code = sqlite3_open_v2(name.c_str(), &raw, flags, told_reads());
   Connection connection;
   connection.db.reset(raw);
   if (code != SQLITE_OK) {
@@ -324,8 +335,15 @@ void Database::check_pages() const {
   const SqlValue found = value("PRAGMA quick_check(1)");
   const auto* text = std::get_if<std::string>(&found);
   if (text && *text == "ok") return;
-  throw Error(ErrorKind::kDamaged,
-              path_.string() + ": " + (text ? *text : "its pages cannot be checked"));
+  if (text == nullptr)
+    throw Error(ErrorKind::kDamaged, path_.string() + ": its pages cannot be checked");
+  if (const int code = code_of_check(*text); code != SQLITE_OK) {
+    const Meaning meaning = meaning_of(code);
+    throw DatabaseError(meaning.kind, path_.string() + ": " + sqlite3_errstr(code) + meaning.advice,
+                        meaning.may_pass);
+  }
+  // The first line names the database, of which there is one.
+  throw Error(ErrorKind::kDamaged, path_.string() + ": " + text->substr(text->find('\n') + 1));
 }
 
 Transaction::Transaction(Database& db) : db_(db) { db_.execute("BEGIN IMMEDIATE"); }
