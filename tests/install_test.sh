@@ -21,6 +21,7 @@ done
 # From its new place, without the build's libraries in the environment.
 said=$(env -u LD_LIBRARY_PATH "$work/olmo/bin/olmo-harness" --version) || wrong "the installed program does not start"
 grep -qF "olmo-harness $version" <<<"$said" || wrong "the installed program is: $said"
+said=$(env -u LD_LIBRARY_PATH "$work/olmo/bin/olmo-harness" doctor 2>&1) || wrong "the installed program does not compute: $said"
 
 mkdir "$work/project"
 cat >"$work/project/CMakeLists.txt" <<'CMAKE'
