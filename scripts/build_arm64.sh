@@ -43,4 +43,5 @@ rm -f "$torch"/torch/lib/libtorch_cuda*.so  # most of the wheel, and never opene
 export OLMO_ARM64_SYSROOT=$sysroot
 build "$build_dir" "-DCMAKE_TOOLCHAIN_FILE=$root/scripts/arm64.cmake" "-DOLMO_LIBTORCH=$torch/torch" -DOLMO_BENCH=OFF \
   -DCMAKE_CXX_FLAGS_RELEASE=-O1 -- -j "$jobs" "${targets[@]}"  # -O1 builds in half the time; kernels bring flags of their own
-echo "qemu-aarch64-static -L $sysroot $build_dir/olmo-harness"
+# The whole program: what the other one becomes, the emulator would not emulate.
+echo "qemu-aarch64-static -L $sysroot $build_dir/lib/olmo-harness/olmo-harness"
