@@ -1,7 +1,6 @@
 #include "data/inspect.h"
 
 #include <algorithm>
-#include <bit>
 #include <map>
 #include <sstream>
 

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <optional>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 
 #include "core/error.h"

@@ -1,19 +1,15 @@
 #include "models/model_files.h"
 
-#include <algorithm>
 #include <array>
 
 #include <nlohmann/json.hpp>
 
 #include "config/as_input.h"
 #include "config/file.h"
-#include "config/key_table.h"
 #include "core/error.h"
 #include "core/files/input_file.h"
-#include "core/text/text.h"
 #include "data/public/tokenizers.h"
 #include "model/hf_names.h"
-#include "model/parameters.h"
 #include "models/olmo_core_config.h"
 #include "models/read_config.h"
 #include "models/read_weights.h"

@@ -1,13 +1,11 @@
 #include "optim/optimizer.h"
 
-#include <array>
 #include <cmath>
 #include <map>
 
 #include "core/compute/fresh_pages.h"
 #include "core/compute/named_tensors.h"
 #include "core/error.h"
-#include "core/text/text.h"
 #include "ops/optimizer_update.h"
 
 namespace olmo::optim {

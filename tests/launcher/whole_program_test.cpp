@@ -18,7 +18,7 @@ class Package {
     fs::create_directories(folder_ / "bin");
     fs::create_directories(folder_ / "lib/olmo-harness");
     fs::copy_file(OLMO_FRONT, front_);
-    std::ofstream{folder_ / "bin/olmo-harness-libtorch"};
+    const std::ofstream fetcher(folder_ / "bin/olmo-harness-libtorch");
     std::ofstream(program_) << "#!/bin/sh\n" << program;
     fs::permissions(program_, fs::perms::owner_all);
   }

@@ -8,7 +8,6 @@
 
 #include "cli/compute/audit_output.h"
 #include "cli/compute/compute.h"
-#include "core/compute/gpu.h"
 #include "core/compute/libtorch.h"
 #include "core/error.h"
 #include "core/files/json.h"

@@ -1,5 +1,4 @@
 // What `olmo-harness checkpoint import|export` do.
-#include <filesystem>
 #include <iostream>
 #include <optional>
 

@@ -11,7 +11,6 @@
 #include "core/compute/libtorch.h"
 #include "core/error.h"
 #include "core/files/json.h"
-#include "core/process/process.h"
 #include "core/process/terminal.h"
 #include "core/text/text.h"
 #include "store/runs/provenance.h"

@@ -1,6 +1,5 @@
 #include "store/foreign/weight_files.h"
 
-#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>

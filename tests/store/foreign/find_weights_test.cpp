@@ -13,7 +13,7 @@ using Folder = olmo::test::TemporaryDirectory;
 
 void make(const fs::path& file) {
   fs::create_directories(file.parent_path());
-  std::ofstream{file};
+  const std::ofstream made(file);
 }
 
 }  // namespace
