@@ -18,7 +18,7 @@ macro(need_library name header library)
   endif()
 endmacro()
 
-need(OpenMP COMPONENTS CXX)  # without it our files run on one thread
+need(OpenMP COMPONENTS CXX)  # core/compute/parallel.h
 need(HDF5 COMPONENTS C)
 need(SQLite3 3.37)  # the first with STRICT tables
 need(nlohmann_json 3.10)

@@ -1,7 +1,6 @@
 #include "cli/rank_options.h"
 
-#include <cstdlib>
-
+#include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/process/terminal.h"
 #include "dist/launch.h"
@@ -11,8 +10,6 @@ namespace {
 
 constexpr Range kSeconds = {1, 7 * 24 * 3600};
 constexpr Range kRanks = {1, 4096};
-
-const char* variable(const char* name) { return std::getenv(name); }
 
 }  // namespace
 
@@ -41,7 +38,7 @@ void add_rank_options(const Command& command, RankOptions& options) {
 
 void note_several_processes(const std::string& command) {
   try {
-    const dist::Launch launch = dist::read_launch(variable, "file:unused");
+    const dist::Launch launch = dist::read_launch(environment_entry, "file:unused");
     if (launch.size == 1 || launch.rank != 0) return;
     log_line("note: " + dist::described(launch) + "; " + command +
              " shares nothing out: each process does all of it");

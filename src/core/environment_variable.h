@@ -11,4 +11,7 @@ inline std::string environment_variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+/// As the system has it: null where it is not set.
+inline const char* environment_entry(const char* name) { return std::getenv(name); }
+
 }  // namespace olmo

@@ -197,8 +197,8 @@ Preparation prepare(const config::LoadedConfig& loaded, Problems& problems, Inpu
   ready.notes = loaded.notes;
   for (const auto& blocker : loaded.blockers) problems.add(Error(ErrorKind::kUsage, blocker));
   problems.check([&] {
-    Policy policy = resolve_policy(config.numerics, config.isa, static_cast<int>(config.threads));
-    set_device(policy, config.device, local);
+    Policy policy = resolve_policy(config.numerics, config.isa, static_cast<int>(config.threads),
+                                   config.device, local);
     policy.mixed_precision = config.mixed_precision();
     apply_policy(policy);
     ready.policy = std::move(policy);

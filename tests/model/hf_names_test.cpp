@@ -10,14 +10,10 @@ using olmo::model::ModelConfig;
 
 namespace {
 
+/// With a head of its own.
 ModelConfig olmo2_config() {
-  auto config = olmo::test::tiny_config();
+  auto config = olmo::test::tiny_olmo2();
   config.weight_tying = false;
-  config.layer_norm_type = "rms";
-  config.layer_norm_with_affine = true;
-  config.norm_after = true;
-  config.attention_layer_norm = true;
-  config.n_kv_heads = 2;
   return config;
 }
 

@@ -14,17 +14,6 @@ using olmo::test::same_bits;
 
 namespace {
 
-ModelConfig olmo2_config() {
-  auto config = olmo::test::tiny_config();
-  config.weight_tying = false;
-  config.layer_norm_type = "rms";
-  config.layer_norm_with_affine = true;
-  config.norm_after = true;
-  config.attention_layer_norm = true;
-  config.n_kv_heads = 2;
-  return config;
-}
-
 NamedTensors weights_of(const ModelConfig& config) {
   auto parameters = olmo::model::make_tensors(olmo::model::parameter_specs(config));
   olmo::model::init_parameters(olmo::resolve_policy("portable", "auto", 0), config, 1, parameters);
@@ -41,7 +30,7 @@ const at::Tensor& find(const NamedTensors& tensors, const std::string& name) {
 }  // namespace
 
 TEST_CASE("att_proj is split into q, k, v and ff_proj into up, gate", "[model]") {
-  const auto config = olmo2_config();
+  const auto config = olmo::test::tiny_olmo2();
   const auto weights = weights_of(config);
   const auto theirs = to_hf_names(config, weights);
   const auto& packed = find(weights, "transformer.blocks.1.att_proj.weight");

@@ -15,6 +15,7 @@
 #include "core/compute/named_tensors.h"
 #include "core/compute/parallel.h"
 #include "core/compute/tensor.h"
+#include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/files/json.h"
 #include "core/files/output_file.h"
@@ -226,7 +227,7 @@ OrderedJson limit_facts() {
 
 OrderedJson launch_facts() {
   try {
-    const auto launch = dist::read_launch([](const char* name) { return std::getenv(name); });
+    const auto launch = dist::read_launch(environment_entry);
     const auto text_or_null = [](const std::string& text) {
       return text.empty() ? OrderedJson() : OrderedJson(text);
     };

@@ -1,9 +1,9 @@
 #include "cli/compute/rank_options.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 
+#include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/process/terminal.h"
 #include "dist/launch.h"
@@ -13,8 +13,6 @@ namespace olmo::cli::compute {
 namespace {
 
 using std::chrono::seconds;
-
-const char* variable(const char* name) { return std::getenv(name); }
 
 dist::RankLimits limits_of(const RankOptions& options) {
   dist::RankLimits limits;
@@ -27,7 +25,7 @@ dist::RankLimits limits_of(const RankOptions& options) {
 
 /// Refuses --nproc in a process that is a rank already.
 void require_no_launcher(const RankOptions& options) {
-  const dist::Launch launch = dist::read_launch(variable);
+  const dist::Launch launch = dist::read_launch(environment_entry);
   if (launch.size == 1) return;
   throw Error(ErrorKind::kUsage, "--nproc " + std::to_string(options.nproc) + ": " +
                                      dist::described(launch) +
@@ -39,7 +37,7 @@ void require_no_launcher(const RankOptions& options) {
 int on_ranks(const RankOptions& options, const std::function<int(dist::World&)>& work) {
   const dist::RankLimits limits = limits_of(options);
   // A rank that --nproc has started has the same words as who started it.
-  const bool is_child = variable(dist::kNprocVariable) != nullptr;
+  const bool is_child = environment_entry(dist::kNprocVariable) != nullptr;
   if (options.nproc == 1 && !is_child) return dist::run_world({}, limits, work);
   if (options.nproc > 1 && !is_child) {
     require_no_launcher(options);
@@ -49,7 +47,7 @@ int on_ranks(const RankOptions& options, const std::function<int(dist::World&)>&
   }
   const auto rendezvous =
       options.rendezvous.empty() ? std::nullopt : std::optional(options.rendezvous);
-  const dist::Launch launch = dist::read_launch(variable, rendezvous);
+  const dist::Launch launch = dist::read_launch(environment_entry, rendezvous);
   if (!launch.note.empty()) log_line("note: " + launch.note);
   return dist::run_world(launch, limits, work);
 }

@@ -69,8 +69,6 @@ std::string configured(const std::string& key) {
   return config.substr(begin, config.find_first_of(",\n", begin) - begin);
 }
 
-}  // namespace
-
 void set_device(Policy& policy, const std::string& name, const LocalRank& local) {
   const auto device = device_named(name);
   if (!device)
@@ -79,6 +77,8 @@ void set_device(Policy& policy, const std::string& name, const LocalRank& local)
   policy.device = *device;
   policy.gpu = Gpu::open(policy.device, gpu_library_folder(), local);
 }
+
+}  // namespace
 
 Policy resolve_policy(const std::string& numerics, const std::string& isa, int threads,
                       const std::string& device, const LocalRank& local) {

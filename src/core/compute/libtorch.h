@@ -18,9 +18,6 @@ namespace olmo {
 Policy resolve_policy(const std::string& numerics, const std::string& isa, int threads,
                       const std::string& device = "cpu", const LocalRank& local = {});
 
-/// Gives a policy the device of that name, "cpu", "cuda" or "rocm", as resolve_policy does.
-void set_device(Policy& policy, const std::string& name, const LocalRank& local = {});
-
 /// Sets thread counts and LibTorch's determinism switches for the process. Throws as
 /// require_threads() does. Call once, before the first tensor and before a second thread: some
 /// switches are environment variables.

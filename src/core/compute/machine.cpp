@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "core/compute/policy.h"
+#include "core/environment_variable.h"
 #include "core/text/number.h"
 
 extern char** environ;
@@ -189,9 +190,7 @@ DefaultThreads default_threads(const UsableCores& cores, const Variable& variabl
   return threads;
 }
 
-DefaultThreads default_threads() {
-  return default_threads(usable_cores(), [](const char* name) { return std::getenv(name); });
-}
+DefaultThreads default_threads() { return default_threads(usable_cores(), environment_entry); }
 
 std::optional<std::uint64_t> MachineMemory::usable() const {
   return total && limit ? std::optional(std::min(*total, *limit)) : (total ? total : limit);

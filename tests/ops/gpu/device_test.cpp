@@ -90,6 +90,12 @@ TEST_CASE("a word that is no device is refused", "[ops][gpu]") {
   CHECK_THROWS_WITH(resolve_policy("portable", "auto", 1, "tpu"), Contains("cpu, cuda or rocm"));
 }
 
+TEST_CASE("whether the processor multiplies bf16 as it is does not concern a GPU's policy",
+          "[ops][gpu]") {
+  const Variable folder("OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA);
+  CHECK_FALSE(resolve_policy("fast", "auto", 1, "cuda").multiplies_bf16);
+}
+
 TEST_CASE("fast products run on a GPU's tensors", "[ops][gpu]") {
   const Variable folder("OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA);
   const Policy policy = resolve_policy("fast", "auto", 1, "cuda");
