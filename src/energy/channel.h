@@ -48,8 +48,10 @@ std::vector<EnergyChannel> open_rapl(const std::filesystem::path& sysfs);
 std::vector<EnergyChannel> open_pm_counters(const std::filesystem::path& sysfs);
 /// NVIDIA's management library.
 std::vector<EnergyChannel> open_nvml(const std::vector<std::string>& libraries);
-/// AMD's management library.
-std::vector<EnergyChannel> open_rocm_smi(const std::vector<std::string>& libraries);
+/// AMD's management library. Where its driver is not loaded, it is not opened: installed with other
+/// software, it would write errors of its own to the terminal.
+std::vector<EnergyChannel> open_rocm_smi(const std::filesystem::path& sysfs,
+                                         const std::vector<std::string>& libraries);
 
 /// The functions above, in the order in which they are tried: the one list of all sensors.
 using OpenSensor = std::vector<EnergyChannel> (*)(const EnergySources&);

@@ -123,20 +123,21 @@ EnergyChannel open_device(const std::shared_ptr<RocmSmi>& smi, std::uint32_t ind
   return channel;
 }
 
+std::vector<EnergyChannel> absent(const char* source, const std::string& why) {
+  return {{.source = source, .device = "gpu", .covers = "device", .note = why}};
+}
+
 /// A channel a device; one that says why, where there is none.
 template <class Library>
 std::vector<EnergyChannel> open_devices(const char* source, const std::vector<std::string>& names) {
-  const auto absent = [&](const std::string& why) {
-    return std::vector<EnergyChannel>{
-        {.source = source, .device = "gpu", .covers = "device", .note = why}};
-  };
   std::string problem;
   SharedLibrary opened = SharedLibrary::open(names, &problem);
-  if (!opened) return absent(problem);
+  if (!opened) return absent(source, problem);
   const auto library = std::make_shared<Library>(std::move(opened));
-  if (!library->started) return absent("the library could not be started");
+  if (!library->started) return absent(source, "the library could not be started");
   unsigned count = 0;
-  if (library->count(&count) != kSuccess || count == 0) return absent("the driver lists no device");
+  if (library->count(&count) != kSuccess || count == 0)
+    return absent(source, "the driver lists no device");
   std::vector<EnergyChannel> channels;
   for (unsigned i = 0; i < count; ++i) channels.push_back(open_device(library, i));
   return channels;
@@ -148,8 +149,13 @@ std::vector<EnergyChannel> open_nvml(const std::vector<std::string>& libraries) 
   return open_devices<Nvml>("nvml", libraries);
 }
 
-std::vector<EnergyChannel> open_rocm_smi(const std::vector<std::string>& libraries) {
-  return open_devices<RocmSmi>("rocm_smi", libraries);
+std::vector<EnergyChannel> open_rocm_smi(const std::filesystem::path& sysfs,
+                                         const std::vector<std::string>& libraries) {
+  constexpr char kSource[] = "rocm_smi";
+  std::error_code error;
+  const bool has_driver = std::filesystem::exists(sysfs / "module/amdgpu", error);
+  return has_driver ? open_devices<RocmSmi>(kSource, libraries)
+                    : absent(kSource, "no driver of AMD's GPUs (amdgpu) is loaded");
 }
 
 }  // namespace olmo::energy

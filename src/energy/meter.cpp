@@ -15,6 +15,7 @@
 #include "core/process/process.h"
 #include "core/process/terminal.h"
 #include "core/text/number.h"
+#include "core/text/safe_text.h"
 
 namespace olmo::energy {
 namespace {
@@ -33,17 +34,22 @@ bool is_number(const std::string& text) {
   return !text.empty() && text.size() < 20 && std::ranges::all_of(text, is_digit);
 }
 
-/// What a shell command writes, at most 64 KiB; nothing if it fails.
-std::optional<std::string> output_of(const std::string& command) {
+struct Answer {
+  bool succeeded = false;
+  std::string text = {};
+};
+
+/// What a shell command writes, at most 64 KiB.
+Answer answer_of(const std::string& command) {
   constexpr std::size_t kMost = 65536;
   std::FILE* pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr) return std::nullopt;
+  if (pipe == nullptr) return {};
   std::string text;
   std::array<char, 1024> part{};
   std::size_t size = 0;
   while (text.size() < kMost && (size = std::fread(part.data(), 1, part.size(), pipe)) > 0)
     text.append(part.data(), size);
-  return ::pclose(pipe) == 0 ? std::optional(text) : std::nullopt;
+  return {::pclose(pipe) == 0, text};
 }
 
 /// The largest number that is a line of its own: the job's, as its steps are parts of it.
@@ -95,7 +101,7 @@ std::span<const OpenSensor> all_sensors() {
       [](const EnergySources& sources) { return open_pm_counters(sources.sysfs); },
       [](const EnergySources& sources) { return open_rapl(sources.sysfs); },
       [](const EnergySources& sources) { return open_nvml(sources.nvml); },
-      [](const EnergySources& sources) { return open_rocm_smi(sources.rocm_smi); },
+      [](const EnergySources& sources) { return open_rocm_smi(sources.sysfs, sources.rocm_smi); },
   };
   return kSensors;
 }
@@ -227,15 +233,16 @@ store::EnergyRecord ask_slurm(const std::optional<std::string>& job, const std::
   const auto timeout = find_program("timeout");
   const auto program = find_program(sacct);
   // -k: killed a second later, if it ignores the request to end.
-  const auto text = timeout && program ? output_of(*timeout + " -k 1 5 '" + *program + "' -j " +
-                                                   *job + " -n -P -o ConsumedEnergyRaw 2>/dev/null")
-                                       : std::nullopt;
-  if (!text) {
-    row.note = "sacct did not answer";
+  const Answer answer = timeout && program ? answer_of(*timeout + " -k 1 5 '" + *program + "' -j " +
+                                                       *job + " -n -P -o ConsumedEnergyRaw 2>&1")
+                                           : Answer{};
+  if (!answer.succeeded) {
+    const auto why = safe_line(answer.text.substr(0, answer.text.find('\n')));
+    row.note = "sacct did not answer" + (why.empty() ? "" : ": " + why);
     return row;
   }
   row.samples = 1;
-  const auto joules = largest_line(*text);
+  const auto joules = largest_line(answer.text);
   if (joules > 0) row.joules = static_cast<double>(joules);
   row.note = joules > 0
                  ? "the whole job until this attempt's end, with its other attempts"

@@ -221,14 +221,17 @@ TEST_CASE("ROCm SMI: of an MI250X's two dies one counts for the package", "[ener
     int rsmi_dev_energy_count_get(unsigned i, unsigned long* count, float* microjoules, unsigned long* time) {
       static unsigned long counter = 0; *count = i == 0 ? counter += 1000000 : 0; *microjoules = 15.25f; *time = 0; return 0; }
   )");
-  auto channels = open_rocm_smi({library});
+  CHECK_THAT(open_rocm_smi(folder.path(), {library})[0].note, Contains("no driver of AMD's GPUs"));
+  fs::create_directories(folder / "module/amdgpu");
+  auto channels = open_rocm_smi(folder.path(), {library});
   REQUIRE(channels.size() == 2);
   CHECK(channels[0].covers == "package");
   CHECK(tallied(channels[0], 3).joules.value() == Approx(2 * 15.25));
   const auto other = tallied(channels[1], 3);
   CHECK_FALSE(other.joules);
   CHECK_THAT(other.note, Contains("one of the package's two dies counts for both"));
-  CHECK_THAT(open_rocm_smi({(folder / "none.so").string()})[0].note, Contains("none.so"));
+  CHECK_THAT(open_rocm_smi(folder.path(), {(folder / "none.so").string()})[0].note,
+             Contains("none.so"));
 }
 
 TEST_CASE("Slurm: asked once, for a number, and 0 is no answer", "[energy]") {
@@ -244,6 +247,8 @@ TEST_CASE("Slurm: asked once, for a number, and 0 is no answer", "[energy]") {
   CHECK(counted.device == "job-42");
   CHECK_FALSE(ask_slurm("42", sacct("printf '0\\n\\n'")).joules);
   CHECK_THAT(ask_slurm("42", sacct("exit 1")).note, Contains("did not answer"));
+  CHECK(ask_slurm("42", sacct("echo storage is disabled >&2; exit 1")).note ==
+        "sacct did not answer: storage is disabled");
   CHECK_FALSE(ask_slurm("42", sacct("echo 5000 J; echo -3")).joules);
   CHECK_THAT(ask_slurm("1; echo 9", sacct("echo 9")).note, Contains("names no job"));
   CHECK_FALSE(ask_slurm(std::nullopt, sacct("echo 9")).joules);
