@@ -12,6 +12,9 @@ struct ProcessIdentity {
   std::int64_t pid = 0;         ///< in `pid_namespace`
   std::uint64_t pid_start = 0;  ///< ticks after the machine's start: tells a pid that is used again
   std::string pid_namespace = {};
+
+  /// Tells the machine from others, also where their names are alike.
+  [[nodiscard]] const std::string& machine() const { return boot_id.empty() ? host : boot_id; }
 };
 
 /// The members under the names that they have in files.

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <future>
 #include <numeric>
+#include <sstream>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -326,10 +327,12 @@ c10::intrusive_ptr<ProcessGroupGloo> connect(const Store& store, int rank, int s
   const auto gloo = ProcessGroupGloo::Options::create(options.limit);
   gloo->threads = 1;  // our worker starts one collective after another
   const std::string interfaces = environment_variable("GLOO_SOCKET_IFNAME");
-  if (options.one_machine) {
-    gloo->devices.push_back(ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
+  if (!options.address.empty()) {
+    gloo->devices.push_back(ProcessGroupGloo::createDeviceForHostname(options.address));
   } else if (!interfaces.empty()) {
-    gloo->devices.push_back(ProcessGroupGloo::createDeviceForInterface(interfaces));
+    std::istringstream names(interfaces);
+    for (std::string name; std::getline(names, name, ',');)
+      gloo->devices.push_back(ProcessGroupGloo::createDeviceForInterface(name));
   } else {
     gloo->devices.push_back(ProcessGroupGloo::createDefaultDevice());
   }
@@ -352,8 +355,7 @@ std::unique_ptr<Communicator> join_gloo(const Store& store, const std::string& n
   } catch (const Error&) {
     throw;
   } catch (const std::exception& error) {
-    throw Error(ErrorKind::kFailure, "rank " + std::to_string(rank) +
-                                         " cannot connect with the other ranks: " + reason(error));
+    throw Error(ErrorKind::kFailure, "cannot connect with the other ranks: " + reason(error));
   }
 }
 

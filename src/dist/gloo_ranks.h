@@ -15,10 +15,9 @@ struct GlooOptions : Lookout {
   /// The longest that a rank waits for another: to come, and in a collective. Half an hour, as
   /// OLMo's.
   std::chrono::milliseconds limit = std::chrono::minutes(30);
-  /// All ranks are on this machine: they listen at its loopback address, whatever its host name
-  /// leads to. Otherwise, as everywhere in c10d, at the interface that GLOO_SOCKET_IFNAME names, or
-  /// at the address of the host's name.
-  bool one_machine = false;
+  /// At which the rank listens. Empty: at the interfaces that GLOO_SOCKET_IFNAME names, "eth0" or
+  /// "hsn0,hsn1", or at the address of the machine's name, as everywhere in c10d.
+  std::string address = {};
 };
 
 /// Meets the other ranks in `store`, under keys that begin with `name`, and connects with each.

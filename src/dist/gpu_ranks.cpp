@@ -290,10 +290,8 @@ class GpuCommunicator final : public Communicator {
 
 /// The library would say of it that the usage is invalid, if anything.
 void require_own_gpus(Communicator& host, const Gpu& gpu) {
-  const ProcessIdentity self = own_identity();
-  const auto machine = self.boot_id.empty() ? self.host : self.boot_id;
   std::map<std::string, int> first;
-  const auto all = all_gather_text(host, machine + " " + gpu.bus());
+  const auto all = all_gather_text(host, own_identity().machine() + " " + gpu.bus());
   for (int rank = 0; rank < host.size(); ++rank) {
     const auto [found, is_new] = first.try_emplace(all[static_cast<std::size_t>(rank)], rank);
     if (is_new) continue;

@@ -105,12 +105,14 @@ std::optional<Claim> claim_of_srun(const Variables& variables) {
   return std::nullopt;
 }
 
-std::optional<Claim> claim_of_mpirun(const Variables& variables) {
-  if (const auto claim =
-          claim_of(variables, "mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"))
-    return claim;
-  if (const auto claim = claim_of(variables, "mpirun", "PMI_RANK", "PMI_SIZE")) return claim;
-  return std::nullopt;
+std::optional<Claim> claim_of_launcher(const Variables& variables) {
+  if (auto open_mpi = claim_of(variables, "mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"))
+    return open_mpi;
+  const auto pmi = claim_of(variables, "mpirun", "PMI_RANK", "PMI_SIZE");
+  const auto srun = claim_of_srun(variables);
+  // srun sets them, too, with --mpi=pmi2, which is the default of many clusters.
+  if (pmi && srun && pmi->rank == srun->rank && pmi->size == srun->size) return srun;
+  return pmi ? pmi : srun;
 }
 
 /// PMIx gives a rank and leaves the number of ranks to its library: another variable must say it.
@@ -225,6 +227,9 @@ std::optional<Rendezvous> place_of(const Variables& variables, const Launch& lau
   if (launch.how == "srun") {
     const auto nodes = variables.text("SLURM_STEP_NODELIST") ? variables.text("SLURM_STEP_NODELIST")
                                                              : variables.text("SLURM_JOB_NODELIST");
+    if (!host && nodes && variables.text("SLURM_DISTRIBUTION") == "arbitrary")
+      refuse("srun --distribution=arbitrary puts rank 0 on any of " + safe_line(*nodes) +
+             ": expected MASTER_ADDR with the name of its machine, or --rendezvous host:port");
     if (!host && nodes) host = first_host(*nodes);
     const auto job = variables.count("SLURM_JOB_ID");
     if (!port && job) port = slurm_port(*job, slurm_step(variables).value_or(0));
@@ -347,8 +352,7 @@ std::vector<std::string> nproc_variables(int rank, int size, const std::filesyst
 Launch read_launch(const Variable& variable, const std::optional<std::string>& rendezvous) {
   const Variables variables(variable);
   if (auto ours = started_by_us(variables)) return *ours;
-  std::optional<Claim> launcher = claim_of_mpirun(variables);
-  if (!launcher) launcher = claim_of_srun(variables);
+  const std::optional<Claim> launcher = claim_of_launcher(variables);
   auto claim = claim_of_script(variables, launcher);
   if (!claim) claim = launcher;
   if (!claim) require_size_beside_pmix(variables);
@@ -366,6 +370,7 @@ Launch read_launch(const Variable& variable, const std::optional<std::string>& r
   launch.size = claim->size;
   launch.how = claim->how;
   launch.placement = placement_by(variables, launch);
+  launch.own_processors = launch.how == "srun" && variables.text("SLURM_CPUS_PER_TASK");
   const auto place =
       rendezvous ? std::optional(parse_rendezvous(*rendezvous)) : place_of(variables, launch);
   if (!place)

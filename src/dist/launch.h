@@ -2,7 +2,8 @@
 //
 // Launchers say it by environment variables. torchrun sets RANK, WORLD_SIZE, LOCAL_RANK,
 // LOCAL_WORLD_SIZE, GROUP_RANK, MASTER_ADDR and MASTER_PORT; srun sets SLURM_PROCID and others in
-// each step; mpirun sets OMPI_COMM_WORLD_* (Open MPI) or PMI_* (MPICH and its relatives);
+// each step, and with --mpi=pmi2 PMI_*, too; mpirun sets OMPI_COMM_WORLD_* (Open MPI) or PMI_*
+// (MPICH and its relatives);
 // `--nproc N` sets OLMO_HARNESS_* in the ranks that it starts. Where several are set, the innermost
 // launcher holds: a torchrun that srun starts once a node says more than srun does.
 //
@@ -52,6 +53,7 @@ struct Launch {
   int rank = 0;
   int size = 1;
   std::optional<Placement> placement = {};  ///< nothing: the launcher does not say it
+  bool own_processors = false;              ///< the launcher says how many this rank has for itself
   Rendezvous rendezvous = {};
   std::string how = "alone";  ///< "torchrun", "srun", "mpirun", "--nproc"
   std::string note = {};      ///< what a user should know; may be empty

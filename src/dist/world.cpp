@@ -6,14 +6,17 @@
 #include <iostream>
 #include <map>
 #include <numeric>
+#include <sstream>
 #include <thread>
 
 #include <sys/prctl.h>
 
+#include "core/compute/machine.h"
 #include "core/error.h"
 #include "core/process/terminal.h"
 #include "core/text/safe_text.h"
 #include "core/text/text.h"
+#include "dist/address.h"
 #include "dist/agreement.h"
 #include "dist/exchange.h"
 #include "dist/gloo_ranks.h"
@@ -46,13 +49,13 @@ std::unique_ptr<Store> open_store(const Launch& launch, const RankLimits& limits
   }
 }
 
-/// By the names of their machines, in the order of the ranks.
-Placement placement_by_host(const std::vector<std::string>& hosts, int rank) {
+/// By their machines, in the order of the ranks.
+Placement placement_by_machine(const std::vector<std::string>& machines, int rank) {
   std::map<std::string, int> nodes;
   std::vector<int> sizes;
   Placement place{.local_rank = 0, .local_size = 0};
-  for (std::size_t i = 0; i < hosts.size(); ++i) {
-    const auto [found, is_new] = nodes.try_emplace(hosts[i], static_cast<int>(nodes.size()));
+  for (std::size_t i = 0; i < machines.size(); ++i) {
+    const auto [found, is_new] = nodes.try_emplace(machines[i], static_cast<int>(nodes.size()));
     if (is_new) sizes.push_back(0);
     auto& size = sizes[static_cast<std::size_t>(found->second)];
     if (static_cast<int>(i) == rank) {
@@ -115,7 +118,16 @@ void World::require_one_size() {
 void World::wait_for_all() {
   if (launch_.rank != 0) {
     // Rank 0 says who is missing.
-    store_->wait(kAllHere, limits_.join + limits_.watch.dead, [&] { watch_->check(); });
+    const milliseconds limit = limits_.join + limits_.watch.dead;
+    try {
+      store_->wait(kAllHere, limit, [&] { watch_->check(); });
+    } catch (const RankFailure&) {
+      throw;
+    } catch (const Error& error) {
+      if (enlisted(*store_, 0)) throw;
+      throw Error(ErrorKind::kStopped,
+                  "rank 0 did not come to " + store_->name() + " within " + seconds_text(limit));
+    }
     return;
   }
   std::vector<int> missing(static_cast<std::size_t>(launch_.size));
@@ -141,14 +153,38 @@ void World::wait_for_all() {
 }
 
 void World::exchange_places() {
-  const bool known = launch_.placement.has_value();
-  const auto all = all_gather_text(*ranks_, (known ? "+" : "-") + own_identity().host);
+  const auto self = own_identity();
+  const std::string processors = usable_cores().processors;
+  const auto all =
+      all_gather_text(*ranks_, (launch_.placement ? "known\n" : "unknown\n") + self.machine() +
+                                   "\n" + processors + "\n" + self.host);
   bool all_known = true;
+  std::vector<std::string> machines;
+  std::map<std::pair<std::string, std::string>, int> on_processors;
   for (const auto& text : all) {
-    all_known = all_known && text.front() == '+';
-    hosts_.push_back(text.substr(1));
+    std::istringstream lines(text);
+    std::string known, machine, their_processors, host;
+    std::getline(lines, known) && std::getline(lines, machine) &&
+        std::getline(lines, their_processors) && std::getline(lines, host);
+    all_known = all_known && known == "known";
+    machines.push_back(machine);
+    hosts_.push_back(host);
+    on_processors[{machine, their_processors}] += 1;
   }
-  if (!all_known) placement_ = placement_by_host(hosts_, launch_.rank);
+  if (!all_known) placement_ = placement_by_machine(machines, launch_.rank);
+  // default_threads() knows of --nproc's ranks before they meet.
+  if (launch_.how != kNproc && !launch_.own_processors)
+    sharers_ = on_processors[{self.machine(), processors}];
+}
+
+std::string World::own_address() {
+  const bool one_machine = launch_.placement && launch_.placement->nodes == 1;
+  return find_own_address(*store_, {.rank = launch_.rank,
+                                    .size = launch_.size,
+                                    .meeting_host = launch_.rendezvous.host,
+                                    .one_machine = one_machine,
+                                    .limit = limits_.join,
+                                    .check = [this] { watch_->check(); }});
 }
 
 void World::connect() {
@@ -157,7 +193,7 @@ void World::connect() {
   GlooOptions options;
   // The watch finds who hangs before the transport gives up.
   options.limit = limits_.watch.hung + 2 * limits_.watch.dead;
-  options.one_machine = launch_.placement && launch_.placement->nodes == 1;
+  options.address = own_address();
   options.check = [watch = watch_.get()](const std::string& trouble) {
     if (trouble.empty()) return watch->check();
     watch->explain(trouble);
@@ -196,7 +232,10 @@ void World::await_rank_0(const Failure& failure) {
 
 void World::end_after(const Failure& failure) {
   // Where rank 0 is gone with the store, nobody can agree on who says so: one of each machine does.
-  const bool in_its_place = failure.reporter == kNobody && placement_.local_rank <= 1;
+  const bool knows_place = launch_.placement || !hosts_.empty();
+  const int first_left = placement_.node == 0 ? 1 : 0;
+  const bool in_its_place =
+      failure.reporter == kNobody && (!knows_place || placement_.local_rank == first_left);
   const bool tells = launch_.rank == 0 || launch_.rank == failure.rank ||
                      launch_.rank == failure.reporter || in_its_place;
   if (tells) log_line("error: " + failure.message);

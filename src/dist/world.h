@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/compute/gpu.h"
 #include "dist/communicator.h"
 #include "dist/launch.h"
 #include "dist/watch.h"
@@ -35,6 +36,10 @@ class World {
   [[nodiscard]] Communicator& ranks() { return *ranks_; }
   [[nodiscard]] const Launch& launch() const { return launch_; }
   [[nodiscard]] const Placement& placement() const { return placement_; }
+  /// This rank on its machine.
+  [[nodiscard]] LocalRank local() const {
+    return {placement_.local_rank, placement_.local_size, sharers_};
+  }
   /// The machine of each rank.
   [[nodiscard]] const std::vector<std::string>& hosts() const { return hosts_; }
   /// A step begins. Throws RankFailure if a rank is known to have failed: a rank that never has to
@@ -51,6 +56,8 @@ class World {
   void require_one_size();
   void wait_for_all();
   void exchange_places();
+  /// At which this rank listens; empty: at the interface that GLOO_SOCKET_IFNAME names.
+  [[nodiscard]] std::string own_address();
   /// When all ranks have come here, none needs another any more.
   void leave();
   void await_rank_0(const Failure& failure);
@@ -60,6 +67,7 @@ class World {
   Launch launch_;
   RankLimits limits_;
   Placement placement_;
+  int sharers_ = 1;
   std::vector<std::string> hosts_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<Watch> watch_;

@@ -26,10 +26,9 @@ struct Sight {
 };
 
 Sight look_at(const std::vector<InputFile>& files) {
-  const ProcessIdentity self = own_identity();
   Sight sight;
   Sha256 hash;
-  hash.update(self.boot_id.empty() ? self.host : self.boot_id);
+  hash.update(own_identity().machine());
   for (const InputFile& file : files) {
     struct stat status {};
     if (::stat(file.path.c_str(), &status) != 0)

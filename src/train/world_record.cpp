@@ -33,7 +33,7 @@ RankFacts facts_of(const Policy& policy) {
   const ProcessIdentity process = own_identity();
   RankFacts facts;
   facts.host = process.host;
-  facts.machine = process.boot_id.empty() ? process.host : process.boot_id;
+  facts.machine = process.machine();
   facts.pid = process.pid;
   facts.device = to_string(policy.device);
   facts.processor = policy.gpu != nullptr ? policy.gpu->name() + " at " + policy.gpu->bus()

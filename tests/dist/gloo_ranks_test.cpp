@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "core/error.h"
+#include "dist/address.h"
 #include "dist/memory_store.h"
 #include "ops/gpu/emulated.h"
 #include "support/catch.h"
@@ -174,7 +175,7 @@ TEST_CASE("a rank of three processes", "[.dist-rank]") {
   const std::string rank = std::getenv("OLMO_TEST_RANK");
   GlooOptions options;
   options.limit = std::chrono::milliseconds(std::stoi(std::getenv("OLMO_TEST_LIMIT")));
-  options.one_machine = true;
+  options.address = kLoopback;
   // Programs take long to start on a busy machine, longer than the limit.
   store->set("started/" + rank, "1");
   for (const char* const other : {"0", "1", "2"})

@@ -8,6 +8,7 @@
 #include "core/compute/libtorch.h"
 #include "core/compute/named_tensors.h"
 #include "core/error.h"
+#include "dist/address.h"
 #include "dist/exchange.h"
 #include "dist/gloo_ranks.h"
 #include "dist/store.h"
@@ -45,7 +46,7 @@ void on_hosts(int size, const std::string& mode,
   test::Processes ranks(size, [&](int rank) {
     const auto store = file_store(folder / "store");
     GlooOptions options;
-    options.one_machine = true;
+    options.address = kLoopback;
     options.check = [failures = std::shared_ptr(store->again()), told](const std::string& trouble) {
       if (const auto failure = told ? told() : failures->get("failure"))
         throw Error(ErrorKind::kStopped, trouble.empty() ? *failure : *failure + ", " + trouble);

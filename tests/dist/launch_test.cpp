@@ -150,6 +150,14 @@ TEST_CASE("MASTER_ADDR and MASTER_PORT of a script say where tasks of srun meet"
   CHECK(text_of(launch) == "srun 19/24 3/8 on node 2/3 at nid9:39591");
 }
 
+TEST_CASE("tasks of srun of which any may be on the first node are told to say where they meet",
+          "[dist]") {
+  const auto arbitrary = with(kLumi, {{"SLURM_DISTRIBUTION", "arbitrary"}});
+  CHECK_THAT(refusal_of(arbitrary), Catch::Matchers::Contains("--distribution=arbitrary") &&
+                                        Catch::Matchers::Contains("expected MASTER_ADDR"));
+  CHECK(launch_of(arbitrary, "nid005030:5000").rendezvous.host == "nid005030");
+}
+
 TEST_CASE("a script that hands Slurm's numbers on as RANK and WORLD_SIZE is understood", "[dist]") {
   const auto launch = launch_of(with(kLumi, {{"RANK", "19"},
                                              {"WORLD_SIZE", "24"},
@@ -192,6 +200,17 @@ TEST_CASE("an mpirun within a job of Slurm goes before the step that carries it"
       launch_of(with(with(kLumi, {{"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_PROCID", "1"}}), kOpenMpi),
                 "node1:29500");
   CHECK(text_of(launch) == "mpirun 3/4 1/2 on node 1/2 at node1:29500");
+}
+
+TEST_CASE("tasks of an srun that speaks PMI-2 are tasks of srun", "[dist]") {
+  const Environment pmi2 = {{"PMI_RANK", "19"}, {"PMI_SIZE", "24"}, {"PMI_FD", "13"}};
+  CHECK(text_of(launch_of(with(kLumi, pmi2))) == text_of(launch_of(kLumi)));
+}
+
+TEST_CASE("a Hydra that srun starts once a node goes before srun", "[dist]") {
+  const Environment proxy = with(kLumi, {{"SLURM_STEP_NUM_TASKS", "3"}, {"SLURM_PROCID", "0"}});
+  CHECK(text_of(launch_of(with(proxy, kMpich), "node1:29500")) ==
+        "mpirun 1/2 1/2 on node 0/1 at node1:29500");
 }
 
 TEST_CASE("a launcher that does not say a rank's place on its machine leaves it open", "[dist]") {

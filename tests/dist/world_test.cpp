@@ -130,6 +130,19 @@ TEST_CASE("ranks whose launcher does not say it find out who shares a machine", 
   for (const int rank : {0, 1}) CHECK(ranks.wait(rank).code == 0);
 }
 
+TEST_CASE("ranks that no launcher gave processors of their own share those of their machine",
+          "[dist]") {
+  const test::TemporaryDirectory folder;
+  Processes ranks(3, [&](int rank) {
+    auto launch = launch_in(folder.path(), rank, 3);
+    launch.own_processors = rank == 2;
+    return run_world(launch, quick(), [](World& world) { return world.local().sharers; });
+  });
+  CHECK(ranks.wait(0).code == 3);
+  CHECK(ranks.wait(1).code == 3);
+  CHECK(ranks.wait(2).code == 1);
+}
+
 TEST_CASE("an error of one rank ends all with its exit code; it and rank 0 say so", "[dist]") {
   InFolder ranks(4, [](World& world) {
     if (world.launch().rank == 2) throw Error(ErrorKind::kInput, "tokens.npy: too short");

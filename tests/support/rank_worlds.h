@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "dist/address.h"
 #include "dist/gloo_ranks.h"
 #include "dist/memory_store.h"
 #include "dist/thread_ranks.h"
@@ -18,7 +19,7 @@ namespace olmo::test {
 inline void run_gloo_ranks(int size, const std::function<void(dist::Communicator&)>& work,
                            dist::GlooOptions options = {}) {
   const auto store = dist::memory_store();
-  options.one_machine = true;
+  options.address = dist::kLoopback;
   options.check = [failures = std::shared_ptr(store->again())](const std::string& /*trouble*/) {
     const auto failure = failures->get("failure");
     if (failure) throw std::runtime_error(*failure);

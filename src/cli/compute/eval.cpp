@@ -201,8 +201,7 @@ Policy policy_of(const EvalOptions& options, dist::World& world) {
   Policy policy;
   dist::together(world.ranks(), [&] {
     const PolicyOptions& here = options.policy;
-    policy = resolve_policy(here.numerics, here.isa, here.threads, here.device,
-                            {world.placement().local_rank, world.placement().local_size});
+    policy = resolve_policy(here.numerics, here.isa, here.threads, here.device, world.local());
   });
   if (policy.gpu != nullptr) dist::require_own_gpus(world.ranks(), *policy.gpu);
   if (options.precision == to_string(Precision::kAmpBf16))

@@ -181,7 +181,7 @@ int run(const TrainOptions& options, dist::World& world) {
                          {.communicator = world.ranks(),
                           .launch = world.launch().how,
                           .at_step = [&world](std::int64_t step) { world.at_step(step); },
-                          .local = {world.placement().local_rank, world.placement().local_size}},
+                          .local = world.local()},
                          signals);
   if (writes) print_result(result, loaded.config, options);
   return exit_code_of(result.train.outcome);

@@ -18,6 +18,7 @@ namespace olmo {
 /// A process among those of one training on its machine. Each has a GPU of its own.
 struct LocalRank {
   int rank = 0, size = 1;
+  int sharers = 1;  ///< of them, this one included, those that take threads of the same processors
 };
 
 /// One of the GPUs that the process sees. Tensors of its memory are LibTorch's, of the kind "cuda"

@@ -101,7 +101,7 @@ Policy resolve_policy(const std::string& numerics, const std::string& isa, int t
                                          to_string(best_isa()));
     }
   }
-  policy.threads = resolve_threads(threads);
+  policy.threads = resolve_threads(threads, local.sharers);
   set_device(policy, device, local);
   policy.multiplies_bf16 = policy.numerics == Numerics::kFast && policy.device == Device::kCpu &&
                            machine_multiplies_bf16();

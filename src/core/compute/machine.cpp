@@ -160,6 +160,20 @@ Json relevant_variables() {
   return variables;
 }
 
+/// "0-7,16"
+std::string ranges_of(const cpu_set_t& set) {
+  std::string text;
+  for (int first = 0; first < CPU_SETSIZE; ++first) {
+    if (!CPU_ISSET(first, &set)) continue;
+    int last = first;
+    while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &set)) ++last;
+    text += (text.empty() ? "" : ",") + std::to_string(first);
+    if (last > first) text += "-" + std::to_string(last);
+    first = last;
+  }
+  return text;
+}
+
 }  // namespace
 
 int processors_online() { return std::max(1, static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN))); }
@@ -168,7 +182,10 @@ UsableCores usable_cores(const fs::path& root) {
   UsableCores cores;
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof set, &set) == 0) cores.bound_to = CPU_COUNT(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) == 0) {
+    cores.bound_to = CPU_COUNT(&set);
+    cores.processors = ranges_of(set);
+  }
   cores.physical = physical_cores(root, set);
   for (const auto& group : control_groups(root, "cpu")) lower(cores.granted, granted_by(group));
   cores.usable = cores.bound_to;
@@ -178,7 +195,7 @@ UsableCores usable_cores(const fs::path& root) {
   return cores;
 }
 
-DefaultThreads default_threads(const UsableCores& cores, const Variable& variable) {
+DefaultThreads default_threads(const UsableCores& cores, const Variable& variable, int sharers) {
   if (const auto wanted = threads_in(variable("OMP_NUM_THREADS")))
     return {*wanted, "OMP_NUM_THREADS"};
   DefaultThreads threads{cores.usable,
@@ -187,10 +204,13 @@ DefaultThreads default_threads(const UsableCores& cores, const Variable& variabl
   if (given && *given < threads.count) threads = {*given, "SLURM_CPUS_PER_TASK"};
   if (const auto ranks = threads_in(variable("OLMO_HARNESS_WORLD_SIZE")))
     threads = {std::max(1, threads.count / *ranks), "--nproc"};
+  if (sharers > 1) threads = {std::max(1, threads.count / sharers), "ranks of this machine"};
   return threads;
 }
 
-DefaultThreads default_threads() { return default_threads(usable_cores(), environment_entry); }
+DefaultThreads default_threads(int sharers) {
+  return default_threads(usable_cores(), environment_entry, sharers);
+}
 
 std::optional<std::uint64_t> MachineMemory::usable() const {
   return total && limit ? std::optional(std::min(*total, *limit)) : (total ? total : limit);

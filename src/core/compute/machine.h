@@ -19,6 +19,7 @@ int processors_online();
 /// The processors that this process may use.
 struct UsableCores {
   int bound_to = 1;               ///< processors of its affinity, each thread of a core one
+  std::string processors = {};    ///< which these are, "0-7,16"; empty if it is not known
   int physical = 1;               ///< cores that these are threads of
   std::optional<double> granted;  ///< processor time per time that its control groups allow
   int usable = 1;                 ///< the smaller of both, at least 1: more threads would wait
@@ -30,7 +31,7 @@ UsableCores usable_cores(const std::filesystem::path& root = "/");
 struct DefaultThreads {
   int count = 1;
   /// What decided: "OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK", "control group", "processor affinity",
-  /// "--nproc".
+  /// "--nproc", "ranks of this machine".
   std::string by;
 };
 
@@ -39,9 +40,10 @@ using Variable = std::function<const char*(const char* name)>;
 
 /// OMP_NUM_THREADS (of a list, its first number) goes before all that follows: the user has chosen.
 /// Else the cores that may be used; but no more than Slurm gave the task, which a cluster that does
-/// not bind its tasks to cores tells by a variable only. Ranks that `--nproc` started share them.
-DefaultThreads default_threads(const UsableCores& cores, const Variable& variable);
-DefaultThreads default_threads();
+/// not bind its tasks to cores tells by a variable only. Ranks that `--nproc` started share them,
+/// and so do the `sharers` of a rank that another launcher started.
+DefaultThreads default_threads(const UsableCores& cores, const Variable& variable, int sharers = 1);
+DefaultThreads default_threads(int sharers = 1);
 
 /// Bytes of memory that this machine has, and that this process may take of them. What the system
 /// does not tell is empty.

@@ -84,12 +84,12 @@ Isa best_isa() {
   return machine_has(Isa::kAvx2) ? Isa::kAvx2 : Isa::kPlain;
 }
 
-int resolve_threads(int threads) {
+int resolve_threads(int threads, int sharers) {
   if (threads < 0 || threads > kMostThreads) {
     throw Error(ErrorKind::kUsage, "`threads` must lie in 0.." + std::to_string(kMostThreads) +
                                        " (0: all cores), got " + std::to_string(threads));
   }
-  return threads == 0 ? default_threads().count : threads;
+  return threads == 0 ? default_threads(sharers).count : threads;
 }
 
 void require_threads(int threads) {

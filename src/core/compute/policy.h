@@ -85,8 +85,8 @@ Isa best_isa();
 /// The most threads that may be asked for.
 inline constexpr int kMostThreads = 4096;
 
-/// 0 takes default_threads(). Throws Error(kUsage) below 0 and above kMostThreads.
-int resolve_threads(int threads);
+/// 0 takes default_threads(sharers). Throws Error(kUsage) below 0 and above kMostThreads.
+int resolve_threads(int threads, int sharers = 1);
 
 /// Throws Error(kFailure) if the system does not give this process so many threads at once. OpenMP
 /// would end the process in the middle of what it writes.

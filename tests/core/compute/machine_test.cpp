@@ -88,6 +88,33 @@ TEST_CASE("the default number of threads says what decided it", "[core]") {
   CHECK(threads(quota) == "5, OMP_NUM_THREADS");
 }
 
+TEST_CASE("ranks that share processors share them out", "[core]") {
+  const UsableCores cores = {.bound_to = 8, .physical = 4, .granted = {}, .usable = 8};
+  const auto none = [](const char*) -> const char* { return nullptr; };
+  CHECK(default_threads(cores, none, 3).count == 2);
+  CHECK(default_threads(cores, none, 3).by == "ranks of this machine");
+  CHECK(default_threads(cores, none, 20).count == 1);
+  const auto chosen = [](const char* name) {
+    return std::string(name) == "OMP_NUM_THREADS" ? "7" : nullptr;
+  };
+  CHECK(default_threads(cores, chosen, 3).count == 7);
+}
+
+TEST_CASE("the processors of a process are told as ranges", "[core]") {
+  cpu_set_t before;
+  REQUIRE(::sched_getaffinity(0, sizeof before, &before) == 0);
+  int first = 0;
+  while (!CPU_ISSET(first, &before)) ++first;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  REQUIRE(::sched_setaffinity(0, sizeof one, &one) == 0);
+  const auto bound = usable_cores();
+  ::sched_setaffinity(0, sizeof before, &before);
+  CHECK(bound.processors == std::to_string(first));
+  CHECK(bound.bound_to == 1);
+}
+
 TEST_CASE("variables that hold no number of threads are passed over", "[core]") {
   const UsableCores cores = {.bound_to = 8, .physical = 8, .granted = {}, .usable = 8};
   for (const char* text : {"", "many", "0", "-1", "4x", "99999999999", " 4"}) {

@@ -1,0 +1,158 @@
+#include "dist/address.h"
+
+#include <memory>
+#include <set>
+#include <sstream>
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/environment_variable.h"
+#include "core/error.h"
+#include "core/process_identity.h"
+#include "core/text/safe_text.h"
+#include "dist/watch.h"
+
+namespace olmo::dist {
+namespace {
+
+/// What a rank tells of an end that is the other's loopback, or of no way at all.
+constexpr char kNoAddress[] = "-";
+
+std::string route_key(int rank) { return "route/" + std::to_string(rank); }
+
+std::string text_of(const sockaddr* address, socklen_t size) {
+  char text[NI_MAXHOST] = {};
+  const int error =
+      ::getnameinfo(address, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST | NI_NUMERICSERV);
+  return error == 0 ? text : "";
+}
+
+/// Connects a datagram socket, for which the kernel chooses a way and sends nothing.
+std::optional<Route> route_over(const addrinfo& to) {
+  const int socket = ::socket(to.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (socket < 0) return std::nullopt;
+  sockaddr_storage here{};
+  socklen_t size = sizeof here;
+  auto* const address = reinterpret_cast<sockaddr*>(&here);
+  const bool found = ::connect(socket, to.ai_addr, to.ai_addrlen) == 0 &&
+                     ::getsockname(socket, address, &size) == 0;
+  ::close(socket);
+  if (!found) return std::nullopt;
+  Route route{text_of(address, size), text_of(to.ai_addr, to.ai_addrlen)};
+  return route.here.empty() || route.there.empty() ? std::nullopt : std::optional(route);
+}
+
+/// The names of the interfaces that have an address; `outward`: without the loopback's.
+std::set<std::string> network_interfaces(bool outward) {
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) return {};
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owner(first, ::freeifaddrs);
+  std::set<std::string> names;
+  for (const ifaddrs* each = first; each != nullptr; each = each->ifa_next) {
+    const bool counts =
+        (each->ifa_flags & IFF_UP) != 0 && !(outward && (each->ifa_flags & IFF_LOOPBACK) != 0);
+    const int family = each->ifa_addr == nullptr ? AF_UNSPEC : each->ifa_addr->sa_family;
+    if (counts && (family == AF_INET || family == AF_INET6)) names.insert(each->ifa_name);
+  }
+  return names;
+}
+
+/// "expected GLOO_SOCKET_IFNAME with …", for a sentence.
+std::string expected_interface() {
+  std::string here;
+  for (const auto& name : network_interfaces(true))
+    here += (here.empty() ? "" : ", ") + safe_line(name);
+  return "expected GLOO_SOCKET_IFNAME with the name of the network's interface (" +
+         (here.empty() ? "there is none here" : "here are " + here) + ")";
+}
+
+/// Whether GLOO_SOCKET_IFNAME names interfaces, as "eth0" or "hsn0,hsn1". Throws Error(kUsage) if
+/// this machine does not have them.
+bool is_interface_named() {
+  const std::string named = environment_variable("GLOO_SOCKET_IFNAME");
+  const auto here = network_interfaces(false);
+  std::istringstream names(named);
+  for (std::string name; std::getline(names, name, ',');) {
+    if (here.contains(name)) continue;
+    throw Error(ErrorKind::kUsage, "GLOO_SOCKET_IFNAME is " + safe_line(named) + ", but " +
+                                       safe_line(own_identity().host) + " has no interface `" +
+                                       safe_line(name) +
+                                       "` with an address: " + expected_interface());
+  }
+  return !named.empty();
+}
+
+bool is_one_machine(Store& store, int size) {
+  const std::string mine = own_identity().machine();
+  for (int rank = 0; rank < size; ++rank) {
+    const auto who = enlisted(store, rank);
+    if (!who || who->machine() != mine) return false;
+  }
+  return true;
+}
+
+/// The address at which the first rank that is elsewhere sees the machine where the ranks meet.
+std::optional<std::string> seen_by_others(Store& store, const AddressSearch& search) {
+  for (int rank = 0; rank < search.size; ++rank) {
+    const auto seen = store.wait(route_key(rank), search.limit, search.check);
+    if (seen != kNoAddress) return seen;
+  }
+  return std::nullopt;
+}
+
+[[noreturn]] void refuse(const std::optional<Route>& by_name) {
+  throw Error(ErrorKind::kUsage,
+              "at which address other machines reach this one is not known: its name " +
+                  (by_name ? "leads to " + by_name->there : "has no address") + "; " +
+                  expected_interface());
+}
+
+}  // namespace
+
+bool is_loopback(const std::string& address) {
+  return address.starts_with("127.") || address == "::1";
+}
+
+std::optional<Route> route_to(const std::string& host) {
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_DGRAM;
+  addrinfo* found = nullptr;
+  // The port is never used, but some kernels connect to none without a number.
+  if (::getaddrinfo(host.c_str(), "9", &wanted, &found) != 0) return std::nullopt;
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, ::freeaddrinfo);
+  for (const int family : {AF_INET, AF_INET6}) {
+    for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+      if (each->ai_family != family) continue;
+      if (auto route = route_over(*each)) return route;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string find_own_address(Store& store, const AddressSearch& search) {
+  if (search.one_machine) {
+    store.set(route_key(search.rank), kNoAddress);
+    return kLoopback;
+  }
+  const auto& host = search.meeting_host;
+  const auto route = search.find_route(host.empty() ? enlisted(store, 0).value().host : host);
+  const bool leads_out = route && !is_loopback(route->here);
+  const bool names_other = route && !is_loopback(route->there);
+  store.set(route_key(search.rank), names_other ? route->there : kNoAddress);
+  if (is_interface_named()) return {};
+  if (leads_out) return route->here;
+  if (route) {
+    if (const auto seen = seen_by_others(store, search)) return *seen;
+  }
+  if (is_one_machine(store, search.size)) return kLoopback;
+  const auto by_name = search.find_route(own_identity().host);
+  if (!by_name || is_loopback(by_name->here)) refuse(by_name);
+  return by_name->here;
+}
+
+}  // namespace olmo::dist
