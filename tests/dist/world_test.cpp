@@ -143,6 +143,19 @@ TEST_CASE("ranks that no launcher gave processors of their own share those of th
   CHECK(ranks.wait(2).code == 1);
 }
 
+TEST_CASE("a rank 0 that never comes is missed in a sentence", "[dist]") {
+  const test::TemporaryDirectory folder;
+  RankLimits limits = quick();
+  limits.join = limits.watch.dead = std::chrono::seconds(1);
+  Processes alone(1, [&](int) {
+    return run_world(launch_in(folder.path(), 1, 2), limits, [](World&) { return 0; });
+  });
+  const auto ended = alone.wait(0);
+  CHECK(ended.code == 75);
+  CHECK(
+      ended.says("rank 0 did not come to the store in " + folder.path().string() + " within 2 s"));
+}
+
 TEST_CASE("an error of one rank ends all with its exit code; it and rank 0 say so", "[dist]") {
   InFolder ranks(4, [](World& world) {
     if (world.launch().rank == 2) throw Error(ErrorKind::kInput, "tokens.npy: too short");

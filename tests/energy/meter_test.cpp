@@ -131,7 +131,7 @@ TEST_CASE("power is the mean since the sample before", "[energy]") {
 
 TEST_CASE("RAPL: packages and memory once, without their parts", "[energy]") {
   const test::TemporaryDirectory sysfs;
-  const fs::path root = sysfs.path();
+  const fs::path& root = sysfs.path();
   write_zone(root, "intel-rapl:0", "package-0", "1000000");
   write_zone(root, "intel-rapl:0:0", "core", "1");
   write_zone(root, "intel-rapl:0:1", "dram", "2000000");
