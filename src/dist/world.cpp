@@ -21,6 +21,7 @@
 #include "dist/exchange.h"
 #include "dist/gloo_ranks.h"
 #include "dist/nproc.h"
+#include "dist/reach.h"
 
 namespace olmo::dist {
 namespace {
@@ -194,6 +195,11 @@ void World::connect() {
   // The watch finds who hangs before the transport gives up.
   options.limit = limits_.watch.hung + 2 * limits_.watch.dead;
   options.address = own_address();
+  require_reach(*store_, {.rank = launch_.rank,
+                          .size = launch_.size,
+                          .address = options.address,
+                          .limit = limits_.join,
+                          .check = [this] { watch_->check(); }});
   options.check = [watch = watch_.get()](const std::string& trouble) {
     if (trouble.empty()) return watch->check();
     watch->explain(trouble);
