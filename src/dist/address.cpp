@@ -9,10 +9,10 @@
 #include <net/if.h>
 #include <netdb.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "core/environment_variable.h"
 #include "core/error.h"
+#include "core/files/descriptor.h"
 #include "core/process_identity.h"
 #include "core/text/safe_text.h"
 #include "dist/watch.h"
@@ -34,15 +34,13 @@ std::string text_of(const sockaddr* address, socklen_t size) {
 
 /// Connects a datagram socket, for which the kernel chooses a way and sends nothing.
 std::optional<Route> route_over(const addrinfo& to) {
-  const int socket = ::socket(to.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (socket < 0) return std::nullopt;
+  const Descriptor socket(::socket(to.ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_storage here{};
   socklen_t size = sizeof here;
   auto* const address = reinterpret_cast<sockaddr*>(&here);
-  const bool found = ::connect(socket, to.ai_addr, to.ai_addrlen) == 0 &&
-                     ::getsockname(socket, address, &size) == 0;
-  ::close(socket);
-  if (!found) return std::nullopt;
+  if (::connect(socket.number(), to.ai_addr, to.ai_addrlen) != 0 ||
+      ::getsockname(socket.number(), address, &size) != 0)
+    return std::nullopt;
   Route route{text_of(address, size), text_of(to.ai_addr, to.ai_addrlen)};
   return route.here.empty() || route.there.empty() ? std::nullopt : std::optional(route);
 }
@@ -71,20 +69,16 @@ std::string expected_interface() {
          (here.empty() ? "there is none here" : "here are " + here) + ")";
 }
 
-/// Whether GLOO_SOCKET_IFNAME names interfaces, as "eth0" or "hsn0,hsn1". Throws Error(kUsage) if
-/// this machine does not have them.
-bool is_interface_named() {
-  const std::string named = environment_variable("GLOO_SOCKET_IFNAME");
+/// Throws Error(kUsage) if this machine does not have one of them.
+void require_interfaces(const std::vector<std::string>& named) {
   const auto here = network_interfaces(false);
-  std::istringstream names(named);
-  for (std::string name; std::getline(names, name, ',');) {
+  for (const auto& name : named) {
     if (here.contains(name)) continue;
-    throw Error(ErrorKind::kUsage, "GLOO_SOCKET_IFNAME is " + safe_line(named) + ", but " +
-                                       safe_line(own_identity().host) + " has no interface `" +
-                                       safe_line(name) +
-                                       "` with an address: " + expected_interface());
+    throw Error(ErrorKind::kUsage,
+                "GLOO_SOCKET_IFNAME is " + safe_line(environment_variable("GLOO_SOCKET_IFNAME")) +
+                    ", but " + safe_line(own_identity().host) + " has no interface `" +
+                    safe_line(name) + "` with an address: " + expected_interface());
   }
-  return !named.empty();
 }
 
 bool is_one_machine(Store& store, int size) {
@@ -113,6 +107,13 @@ std::optional<std::string> seen_by_others(Store& store, const AddressSearch& sea
 }
 
 }  // namespace
+
+std::vector<std::string> named_interfaces() {
+  std::istringstream words(environment_variable("GLOO_SOCKET_IFNAME"));
+  std::vector<std::string> names;
+  for (std::string name; std::getline(words, name, ',');) names.push_back(name);
+  return names;
+}
 
 bool is_loopback(const std::string& address) {
   return address.starts_with("127.") || address == "::1";
@@ -144,7 +145,9 @@ std::string find_own_address(Store& store, const AddressSearch& search) {
   const bool leads_out = route && !is_loopback(route->here);
   const bool names_other = route && !is_loopback(route->there);
   store.set(route_key(search.rank), names_other ? route->there : kNoAddress);
-  if (is_interface_named()) return {};
+  const auto named = named_interfaces();
+  require_interfaces(named);
+  if (!named.empty()) return {};
   if (leads_out) return route->here;
   if (route) {
     if (const auto seen = seen_by_others(store, search)) return *seen;

@@ -10,12 +10,16 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "dist/store.h"
 
 namespace olmo::dist {
 
 inline constexpr char kLoopback[] = "127.0.0.1";
+
+/// The interfaces that GLOO_SOCKET_IFNAME names: "eth0", or "hsn0,hsn1".
+std::vector<std::string> named_interfaces();
 
 /// Whether an address, written in numbers, is reached from its own machine only.
 bool is_loopback(const std::string& address);

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <future>
 #include <numeric>
-#include <sstream>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -16,9 +15,9 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include "core/compute/named_tensors.h"
-#include "core/environment_variable.h"
 #include "core/error.h"
 #include "core/text/text.h"
+#include "dist/address.h"
 #include "dist/c10d.h"
 #include "dist/step.h"
 #include "dist/worker.h"
@@ -326,15 +325,11 @@ c10::intrusive_ptr<ProcessGroupGloo> connect(const Store& store, int rank, int s
                                              const GlooOptions& options) {
   const auto gloo = ProcessGroupGloo::Options::create(options.limit);
   gloo->threads = 1;  // our worker starts one collective after another
-  const std::string interfaces = environment_variable("GLOO_SOCKET_IFNAME");
   if (!options.address.empty()) {
     gloo->devices.push_back(ProcessGroupGloo::createDeviceForHostname(options.address));
-  } else if (!interfaces.empty()) {
-    std::istringstream names(interfaces);
-    for (std::string name; std::getline(names, name, ',');)
-      gloo->devices.push_back(ProcessGroupGloo::createDeviceForInterface(name));
   } else {
-    gloo->devices.push_back(ProcessGroupGloo::createDefaultDevice());
+    for (const auto& name : named_interfaces())
+      gloo->devices.push_back(ProcessGroupGloo::createDeviceForInterface(name));
   }
   return c10::make_intrusive<ProcessGroupGloo>(
       c10::make_intrusive<StoreForGloo>(store.again(), options), rank, size, gloo);

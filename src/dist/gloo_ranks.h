@@ -15,8 +15,7 @@ struct GlooOptions : Lookout {
   /// The longest that a rank waits for another: to come, and in a collective. Half an hour, as
   /// OLMo's.
   std::chrono::milliseconds limit = std::chrono::minutes(30);
-  /// At which the rank listens. Empty: at the interfaces that GLOO_SOCKET_IFNAME names, "eth0" or
-  /// "hsn0,hsn1", or at the address of the machine's name, as everywhere in c10d.
+  /// At which the rank listens; empty: at the interfaces that GLOO_SOCKET_IFNAME names.
   std::string address = {};
 };
 

@@ -4,14 +4,13 @@
 #include <cstring>
 #include <memory>
 #include <sstream>
-#include <utility>
 
 #include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "core/error.h"
+#include "core/files/descriptor.h"
 #include "core/process_identity.h"
 #include "core/text/safe_text.h"
 #include "core/text/text.h"
@@ -26,20 +25,9 @@ constexpr char kNotTried[] = "-";
 std::string place_key(int rank) { return "reach/" + std::to_string(rank); }
 std::string done_key(int rank) { return "reached/" + std::to_string(rank); }
 
-class Socket {
- public:
-  explicit Socket(int family)
-      : number_(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {}
-  ~Socket() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
-  [[nodiscard]] int number() const { return number_; }
-
- private:
-  int number_;
-};
+Descriptor stream_socket(int family) {
+  return Descriptor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
 
 using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
 
@@ -57,7 +45,7 @@ Addresses parse_place(const std::string& address, const std::string& port) {
 class Listener {
  public:
   explicit Listener(const std::string& address)
-      : to_(parse_place(address, "0")), socket_(to_ ? to_->ai_family : AF_INET) {
+      : to_(parse_place(address, "0")), socket_(stream_socket(to_ ? to_->ai_family : AF_INET)) {
     sockaddr_storage here{};
     socklen_t size = sizeof here;
     auto* const generic = reinterpret_cast<sockaddr*>(&here);
@@ -76,7 +64,7 @@ class Listener {
 
  private:
   Addresses to_;
-  Socket socket_;
+  Descriptor socket_;
   std::string port_;
 };
 
@@ -85,7 +73,7 @@ std::string failure_to_connect(const std::string& address, const std::string& po
                                std::chrono::milliseconds patience) {
   const Addresses to = parse_place(address, port);
   if (!to) return "no address";
-  const Socket socket(to->ai_family);
+  const Descriptor socket = stream_socket(to->ai_family);
   if (::connect(socket.number(), to->ai_addr, to->ai_addrlen) == 0) return {};
   if (errno != EINPROGRESS) return std::strerror(errno);
   pollfd waiting{socket.number(), POLLOUT, 0};
