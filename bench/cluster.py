@@ -101,7 +101,7 @@ class Cluster:
         call(*self.on(LOGIN), "slurmctld")
         for name in NODES:
             call(*self.on(name), "slurmd", "-N", name)
-        if not until(lambda: self.output("sinfo", "-h", "-t", "idle", "-o", "%D") == str(len(NODES))):
+        if not until(self.is_idle):
             sys.exit(f"cluster.py: Slurm's nodes did not come up; see {place}/slurmctld.log")
 
     def start(self, name):
@@ -137,6 +137,9 @@ class Cluster:
     def output(self, *words):
         return subprocess.run([*self.on(LOGIN), *words], capture_output=True, text=True).stdout.strip()
 
+    def is_idle(self):
+        return self.output("sinfo", "-h", "-t", "idle", "-o", "%D") == str(len(NODES))
+
     def set_link(self, name, state):
         call("ip", "link", "set", f"bench-{name}", state)
 
@@ -169,7 +172,7 @@ class Bench:
             sys.exit(whole.stderr)
 
     def train(self, name, *more):
-        # Micro-batches of 4 sequences: two for each of four ranks.
+        # Eight micro-batches, which neither five nor six ranks share evenly.
         return [self.arguments.binary, "train", str(Path(__file__).parent.parent / "configs/train/tiny.json"),
                 f"data.paths=[{self.place / 'tokens.npy'}]", "save_interval=10", "hash_interval=10", "global_train_batch_size=32",
                 "device_train_microbatch_size=4", "--join-timeout", "40", "--rank-timeout", str(TIMEOUT),
@@ -182,14 +185,15 @@ class Bench:
         if not holds:
             print(text[-3000:], file=sys.stderr)
 
-    def is_equal(self, name, step=STEPS):
+    def is_equal(self, name, whole="whole", step=STEPS):
+        """Whether the run has the bits of one process's run `whole` at a step."""
         try:
-            return rank_faults.is_equal(rank_faults.proof(self.place / name, step), rank_faults.proof(self.place / "whole", step))
+            return rank_faults.is_equal(rank_faults.proof(self.place / name, step), rank_faults.proof(self.place / whole, step))
         except sqlite3.Error:
             return False
 
     def placed(self, name):
-        """"node1 0 1, node2 2": ranks by machine, as the record has them."""
+        """"node1: 0 1, node2: 2": ranks by machine, as the record has them."""
         hosts = {}
         with contextlib.suppress(sqlite3.Error), sqlite3.connect(self.place / name / "run.db") as connection:
             for rank, host in connection.execute("SELECT rank, host FROM ranks WHERE attempt = 1 ORDER BY rank"):
@@ -235,7 +239,7 @@ class Bench:
         self.cluster.write_hosts()
 
     def disturb(self, what, says, fault, heal=lambda: None):
-        """A row of the second table. `fault` returns the nodes on which ranks are left."""
+        """A row of the second table. `heal` undoes the fault once all ranks have ended."""
         name = f"fault-{self.rows}"
         log = self.place / f"{name}.log"
         with open(log, "w") as output:
@@ -254,7 +258,7 @@ class Bench:
                 training.kill()
         text = log.read_text()
         codes = sorted(set(re.findall(r"Exited with exit code (\d+)", text)))
-        until(lambda: self.cluster.output("sinfo", "-h", "-t", "idle", "-o", "%D") == str(len(NODES)))
+        until(self.cluster.is_idle)
         resumed, same = self.resume(name)
         said = re.search(says + ".*", text)
         holds = gone and seconds <= LIMIT and codes == ["75"] and said is not None and same
@@ -270,8 +274,7 @@ class Bench:
                               capture_output=True, text=True, timeout=300)
         subprocess.run(self.train(f"{name}-whole", "max_duration=1000000000", f"stop_at={end}", "save_num_checkpoints_to_keep=2"),
                        capture_output=True)
-        expected, found = (rank_faults.proof(self.place / each, end) for each in (f"{name}-whole", name))
-        return done.stderr, rank_faults.is_equal(found, expected)
+        return done.stderr, self.is_equal(name, f"{name}-whole", end)
 
     def disturb_all(self):
         print("\n| fault | all ended after | exit | said | resumed | |\n|---|---|---|---|---|---|")
@@ -279,10 +282,6 @@ class Bench:
         def kill(node):
             for pid in self.cluster.ranks([node]):
                 os.kill(pid, signal.SIGKILL)
-
-        def stop(node):
-            for pid in self.cluster.ranks([node]):
-                os.kill(pid, signal.SIGSTOP)
 
         self.disturb("both ranks of node3 killed", r"rank [45] \(process \d+ on node3\)", lambda: kill("node3"))
         self.disturb("both ranks of node1 killed, where the ranks meet", "rank 0, which hosted the place", lambda: kill("node1"))
@@ -294,13 +293,13 @@ class Bench:
     def requeue(self):
         """A job that asks for a signal before its time is over, and queues itself again."""
         script, log = self.place / "job.sh", self.place / "job.log"
-        train = self.train("queued", f"max_duration={STEPS * 10}", "--resume", "latest")
+        steps = STEPS * 10
+        train = self.train("queued", f"max_duration={steps}", "--resume", "latest")
         script.write_text("#!/bin/bash\n#SBATCH --requeue --signal=USR1@50 --time=00:01:00 -N3 --ntasks-per-node=2\n"
                           f"#SBATCH --output={log} --open-mode=append\n" +
                           "srun " + " ".join(f"'{word}'" for word in train) +
                           "\ncode=$?\n[ $code = 75 ] && scontrol requeue $SLURM_JOB_ID\nexit $code\n")
         job = self.cluster.output("sbatch", "--parsable", str(script))
-        steps = STEPS * 10
         finished = "SELECT count(*) FROM attempts WHERE outcome = 'finished'"
         until(lambda: rank_faults.first_value(self.place / "queued", finished), 1200)
 
@@ -309,11 +308,10 @@ class Bench:
 
         until(lambda: state() not in ("RUNNING", "COMPLETING"))
         subprocess.run(self.train("queued-whole", f"max_duration={steps}"), capture_output=True)
-        found, expected = (rank_faults.proof(self.place / each, steps) for each in ("queued", "queued-whole"))
         attempts = rank_faults.first_value(self.place / "queued", "SELECT count(*) FROM attempts")
         print("\n| job | attempts | ended as | |\n|---|---|---|---|")
         self.tell([f"{steps} steps, a minute each time", str(attempts), state()],
-                  state() == "COMPLETED" and rank_faults.is_equal(found, expected), log.read_text())
+                  state() == "COMPLETED" and self.is_equal("queued", "queued-whole", steps), log.read_text())
 
 
 def main():

@@ -1,13 +1,10 @@
 #include "dist/address.h"
 
-#include <memory>
 #include <set>
 #include <sstream>
 
-#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <netdb.h>
 #include <sys/socket.h>
 
 #include "core/environment_variable.h"
@@ -119,15 +116,20 @@ bool is_loopback(const std::string& address) {
   return address.starts_with("127.") || address == "::1";
 }
 
-std::optional<Route> route_to(const std::string& host) {
+Addresses find_addresses(const std::string& host, const std::string& port, int kind, int flags) {
   addrinfo wanted{};
-  wanted.ai_socktype = SOCK_DGRAM;
+  wanted.ai_socktype = kind;
+  wanted.ai_flags = flags;
   addrinfo* found = nullptr;
+  if (::getaddrinfo(host.c_str(), port.c_str(), &wanted, &found) != 0) found = nullptr;
+  return {found, ::freeaddrinfo};
+}
+
+std::optional<Route> route_to(const std::string& host) {
   // The port is never used, but some kernels connect to none without a number.
-  if (::getaddrinfo(host.c_str(), "9", &wanted, &found) != 0) return std::nullopt;
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, ::freeaddrinfo);
+  const Addresses found = find_addresses(host, "9", SOCK_DGRAM);
   for (const int family : {AF_INET, AF_INET6}) {
-    for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+    for (const addrinfo* each = found.get(); each != nullptr; each = each->ai_next) {
       if (each->ai_family != family) continue;
       if (auto route = route_over(*each)) return route;
     }

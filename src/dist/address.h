@@ -8,15 +8,23 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include <netdb.h>
 
 #include "dist/store.h"
 
 namespace olmo::dist {
 
 inline constexpr char kLoopback[] = "127.0.0.1";
+
+using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
+/// Those of a host and port for sockets of a kind (SOCK_STREAM, SOCK_DGRAM); empty if there are
+/// none. `flags`: getaddrinfo's.
+Addresses find_addresses(const std::string& host, const std::string& port, int kind, int flags = 0);
 
 /// The interfaces that GLOO_SOCKET_IFNAME names: "eth0", or "hsn0,hsn1".
 std::vector<std::string> named_interfaces();

@@ -2,10 +2,8 @@
 
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <sstream>
 
-#include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -29,16 +27,9 @@ Descriptor stream_socket(int family) {
   return Descriptor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
-
 /// Of an address and a port in numbers; empty if they are none.
 Addresses parse_place(const std::string& address, const std::string& port) {
-  addrinfo wanted{};
-  wanted.ai_socktype = SOCK_STREAM;
-  wanted.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  if (::getaddrinfo(address.c_str(), port.c_str(), &wanted, &found) != 0) found = nullptr;
-  return {found, ::freeaddrinfo};
+  return find_addresses(address, port, SOCK_STREAM, AI_NUMERICHOST | AI_NUMERICSERV);
 }
 
 /// A port of an address, at which the kernel answers as long as the object lives.
