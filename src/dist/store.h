@@ -34,14 +34,19 @@ class Store {
   virtual std::string set_first(const std::string& key, const std::string& value) = 0;
   /// The value now, without waiting for one.
   virtual std::optional<std::string> get(const std::string& key) = 0;
-  /// The same for several keys, in one trip where the store can do so.
+  /// The same for several keys; in one trip where the store can do so and all have a value.
   virtual std::vector<std::optional<std::string>> get_all(std::span<const std::string> keys);
+  /// Whether each of the keys has a value, in one trip where the store can do so.
+  virtual bool has_all(std::span<const std::string> keys);
   virtual void erase(const std::string& key) = 0;
 
   /// Waits until the key has a value. Asks `check` now and then, which may throw. Throws
   /// Error(kFailure) when the limit has passed.
   std::string wait(const std::string& key, std::chrono::milliseconds limit,
                    const std::function<void()>& check = {});
+  /// Waits until each of the keys has a value. Returns whether that was so within the limit.
+  bool wait_all(std::span<const std::string> keys, std::chrono::milliseconds limit,
+                const std::function<void()>& check = {});
 
   /// Another way to the same values, for another thread or with another life.
   [[nodiscard]] virtual std::unique_ptr<Store> again() const = 0;

@@ -1,3 +1,5 @@
+#include <atomic>
+
 #include <netdb.h>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
@@ -45,6 +47,14 @@ std::string why_not(const TcpPlace& place, const std::exception& error) {
              : std::string("its name has no address here (") + ::gai_strerror(unresolved) + ")";
 }
 
+/// The value now, in one trip: c10d's get() waits for one, and its check() tells none. Where a key
+/// has none, what is compared with it comes back, and nothing is set; no value of ours is that.
+std::optional<std::string> value_of(c10d::TCPStore& store, const std::string& key) {
+  const std::string none("\0none", 5);
+  const std::string value = text_of(store.compareSet(key, bytes_of(none), bytes_of(none)));
+  return value == none ? std::nullopt : std::optional(value);
+}
+
 c10::intrusive_ptr<c10d::TCPStore> connect(const TcpPlace& place,
                                            const c10d::TCPStoreOptions& options) {
   prepare_c10d();
@@ -61,20 +71,55 @@ c10::intrusive_ptr<c10d::TCPStore> connect(const TcpPlace& place,
   }
 }
 
-/// A client of c10d's waits without an end for the answer of a host that is stopped: so a worker
-/// speaks with the host, and the caller waits for a while only.
+/// The one connection of this process with a store. A client of c10d's waits without an end for the
+/// answer of a host that is stopped: so a worker speaks with the host, and the caller waits for a
+/// while only. All stores that come from one by again() share it: c10d asks for the host's name
+/// with each connection, which takes seconds where no name server answers, and the host of a
+/// thousand ranks would need thousands of descriptors.
+class TcpClient {
+ public:
+  /// `client` may be the host itself, which then lives as long.
+  TcpClient(std::string name, StoreLimits limits, c10::intrusive_ptr<c10d::TCPStore> client)
+      : name_(std::move(name)), limit_(limits.answer), client_(std::move(client)) {}
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+  template <class Result>
+  Result call(std::function<Result(c10d::TCPStore&)> work) {
+    if (broken_) throw Error(ErrorKind::kFailure, name_ + " has not answered before");
+    const auto result = std::make_shared<std::optional<Result>>();
+    auto done = worker_.run(
+        [client = client_, result, work = std::move(work)] { *result = work(*client); });
+    if (done.wait_for(limit_) != std::future_status::ready) {
+      if (!broken_.exchange(true)) worker_.abandon();
+      throw Error(ErrorKind::kFailure, name_ + " has not answered within " +
+                                           std::to_string(limit_.count()) +
+                                           " ms: its host is stopped, or the network is down");
+    }
+    try {
+      done.get();
+    } catch (const std::exception& error) {
+      throw Error(ErrorKind::kFailure, name_ + ": " + reason(error));
+    }
+    return **result;
+  }
+
+ private:
+  const std::string name_;
+  const std::chrono::milliseconds limit_;
+  c10::intrusive_ptr<c10d::TCPStore> client_;
+  Worker worker_;
+  std::atomic<bool> broken_ = false;
+};
+
 class TcpStore final : public Store {
  public:
-  TcpStore(TcpPlace place, StoreLimits limits, c10::intrusive_ptr<c10d::TCPStore> host = {})
-      : place_(std::move(place)),
-        limits_(limits),
-        host_(std::move(host)),
-        client_(connect(place_, options(place_, limits))) {}
+  explicit TcpStore(std::shared_ptr<TcpClient> client) : client_(std::move(client)) {}
 
-  std::string name() const override { return name_of(place_); }
+  std::string name() const override { return client_->name(); }
 
   void set(const std::string& key, const std::string& value) override {
-    call<int>([key, value](c10d::TCPStore& store) {
+    client_->call<int>([key, value](c10d::TCPStore& store) {
       store.set(key, bytes_of(value));
       return 0;
     });
@@ -82,74 +127,51 @@ class TcpStore final : public Store {
 
   std::string set_first(const std::string& key, const std::string& value) override {
     OLMO_CHECK(!value.empty());  // c10d's store takes an empty value for none here
-    return call<std::string>([key, value](c10d::TCPStore& store) {
+    return client_->call<std::string>([key, value](c10d::TCPStore& store) {
       return text_of(store.compareSet(key, Bytes{}, bytes_of(value)));
     });
   }
 
   std::optional<std::string> get(const std::string& key) override {
-    return get_all({&key, 1}).front();
+    return client_->call<std::optional<std::string>>(
+        [key](c10d::TCPStore& store) { return value_of(store, key); });
   }
 
   std::vector<std::optional<std::string>> get_all(std::span<const std::string> keys) override {
     using Values = std::vector<std::optional<std::string>>;
     std::vector<std::string> all(keys.begin(), keys.end());
-    return call<Values>([all = std::move(all)](c10d::TCPStore& store) {
+    return client_->call<Values>([all = std::move(all)](c10d::TCPStore& store) {
       Values values;
-      if (all.size() > 1 && store.check(all)) {
+      if (store.check(all)) {
         for (const auto& value : store.multiGet(all)) values.emplace_back(text_of(value));
-        return values;
-      }
-      for (const auto& key : all) {
-        const bool there = store.check({key});
-        values.push_back(there ? std::optional(text_of(store.get(key))) : std::nullopt);
+      } else {
+        for (const auto& key : all) values.push_back(value_of(store, key));
       }
       return values;
     });
   }
 
-  void erase(const std::string& key) override {
-    call<bool>([key](c10d::TCPStore& store) { return store.deleteKey(key); });
+  bool has_all(std::span<const std::string> keys) override {
+    std::vector<std::string> all(keys.begin(), keys.end());
+    return client_->call<bool>(
+        [all = std::move(all)](c10d::TCPStore& store) { return store.check(all); });
   }
 
-  std::unique_ptr<Store> again() const override {
-    return std::make_unique<TcpStore>(place_, limits_, host_);
+  void erase(const std::string& key) override {
+    client_->call<bool>([key](c10d::TCPStore& store) { return store.deleteKey(key); });
   }
+
+  std::unique_ptr<Store> again() const override { return std::make_unique<TcpStore>(client_); }
 
  private:
-  template <class Result>
-  Result call(std::function<Result(c10d::TCPStore&)> work) {
-    if (broken_) throw Error(ErrorKind::kFailure, name() + " has not answered before");
-    const auto result = std::make_shared<std::optional<Result>>();
-    auto done = worker_.run(
-        [client = client_, result, work = std::move(work)] { *result = work(*client); });
-    if (done.wait_for(limits_.answer) != std::future_status::ready) {
-      broken_ = true;
-      worker_.abandon();
-      throw Error(ErrorKind::kFailure, name() + " has not answered within " +
-                                           std::to_string(limits_.answer.count()) +
-                                           " ms: its host is stopped, or the network is down");
-    }
-    try {
-      done.get();
-    } catch (const std::exception& error) {
-      throw Error(ErrorKind::kFailure, name() + ": " + reason(error));
-    }
-    return **result;
-  }
-
-  TcpPlace place_;
-  StoreLimits limits_;
-  c10::intrusive_ptr<c10d::TCPStore> host_;  ///< the hosting one, if this process hosts it
-  c10::intrusive_ptr<c10d::TCPStore> client_;
-  Worker worker_;
-  bool broken_ = false;
+  std::shared_ptr<TcpClient> client_;
 };
 
 }  // namespace
 
 std::unique_ptr<Store> join_tcp_store(const TcpPlace& place, StoreLimits limits) {
-  return std::make_unique<TcpStore>(place, limits);
+  return std::make_unique<TcpStore>(
+      std::make_shared<TcpClient>(name_of(place), limits, connect(place, options(place, limits))));
 }
 
 std::unique_ptr<Store> host_tcp_store(TcpPlace& place, StoreLimits limits) {
@@ -157,7 +179,8 @@ std::unique_ptr<Store> host_tcp_store(TcpPlace& place, StoreLimits limits) {
   hosting.isServer = true;
   auto host = connect(place, hosting);
   place.port = host->getPort();
-  return std::make_unique<TcpStore>(place, limits, std::move(host));
+  return std::make_unique<TcpStore>(
+      std::make_shared<TcpClient>(name_of(place), limits, std::move(host)));
 }
 
 }  // namespace olmo::dist

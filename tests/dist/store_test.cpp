@@ -40,6 +40,8 @@ TEST_CASE("a store keeps the last value of each key", "[dist]") {
   const std::vector<std::string> some = {"empty", "none", "a"}, all = {"a", "empty"};
   CHECK((store.get_all(some) == std::vector<std::optional<std::string>>{"", std::nullopt, "2"}));
   CHECK((store.get_all(all) == std::vector<std::optional<std::string>>{"2", ""}));
+  CHECK_FALSE(store.has_all(some));
+  CHECK(store.has_all(all));
   store.erase("a");
   CHECK_FALSE(store.get("a"));
   store.erase("a");
