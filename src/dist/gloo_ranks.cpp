@@ -5,7 +5,6 @@
 #include <climits>
 #include <cstring>
 #include <future>
-#include <numeric>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -18,7 +17,9 @@
 #include "core/error.h"
 #include "core/text/text.h"
 #include "dist/address.h"
+#include "dist/agreement.h"
 #include "dist/c10d.h"
+#include "dist/meeting.h"
 #include "dist/step.h"
 #include "dist/worker.h"
 
@@ -49,11 +50,7 @@ class StoreForGloo : public c10d::Store {
   void wait(const std::vector<std::string>& keys, const Milliseconds& limit) {
     for (const auto& key : keys) store_->wait(key, limit, check());
   }
-  bool check(const std::vector<std::string>& keys) {
-    for (const auto& value : store_->get_all(keys))
-      if (!value) return false;
-    return true;
-  }
+  bool check(const std::vector<std::string>& keys) { return store_->has_all(keys); }
   bool deleteKey(const std::string& key) {
     store_->erase(key);
     return true;
@@ -287,38 +284,16 @@ class GlooCommunicator final : public Communicator {
   Worker worker_;
 };
 
-/// Ranks as a message lists them: "rank 3", "ranks 1, 5".
-std::string listed(const std::vector<int>& ranks) {
-  std::string text = ranks.size() == 1 ? "rank" : "ranks";
-  for (std::size_t i = 0; i < ranks.size(); ++i)
-    text += (i == 0 ? " " : ", ") + std::to_string(ranks[i]);
-  return text;
-}
-
 /// Returns when all ranks have come.
-void meet(Store& store, int rank, int size, const GlooOptions& options) {
-  store.set("here/" + std::to_string(rank), "1");
-  std::vector<int> missing(static_cast<std::size_t>(size));
-  std::iota(missing.begin(), missing.end(), 0);
-  const auto begin = Clock::now();
-  constexpr Milliseconds kShortest(1), kLongest(100);
-  for (auto pause = kShortest;; pause = std::min(2 * pause, kLongest)) {
-    std::vector<std::string> keys;
-    for (const int other : missing) keys.push_back("here/" + std::to_string(other));
-    const auto here = store.get_all(keys);
-    std::vector<int> still;
-    for (std::size_t i = 0; i < missing.size(); ++i)
-      if (!here[i]) still.push_back(missing[i]);
-    missing = std::move(still);
-    if (missing.empty()) return;
+void require_all(Store& store, int rank, int size, const GlooOptions& options) {
+  const auto check = [&] {
     if (options.check) options.check("");
-    if (Clock::now() - begin > options.limit) {
-      throw Error(ErrorKind::kFailure, store.name() + ": " + listed(missing) + " of " +
-                                           std::to_string(size) + " have not come within " +
-                                           seconds_text(options.limit));
-    }
-    std::this_thread::sleep_for(pause);
-  }
+  };
+  const auto missing = meet(store, rank, size, options.limit, check);
+  if (missing.empty()) return;
+  throw Error(ErrorKind::kFailure, store.name() + ": " + rank_list(missing) + " of " +
+                                       std::to_string(size) + " have not come within " +
+                                       seconds_text(options.limit));
 }
 
 c10::intrusive_ptr<ProcessGroupGloo> connect(const Store& store, int rank, int size,
@@ -341,7 +316,7 @@ std::unique_ptr<Communicator> join_gloo(const Store& store, const std::string& n
                                         int size, GlooOptions options) {
   prepare_c10d();
   const auto place = with_prefix(store, name);
-  meet(*place, rank, size, options);
+  require_all(*place, rank, size, options);
   try {
     auto group = connect(*with_prefix(*place, "gloo"), rank, size, options);
     return std::make_unique<GlooCommunicator>(

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <iostream>
 #include <map>
-#include <numeric>
 #include <sstream>
 #include <thread>
 
@@ -20,6 +19,7 @@
 #include "dist/agreement.h"
 #include "dist/exchange.h"
 #include "dist/gloo_ranks.h"
+#include "dist/meeting.h"
 #include "dist/nproc.h"
 #include "dist/reach.h"
 
@@ -29,7 +29,6 @@ namespace {
 using Kind = Rendezvous::Kind;
 using std::chrono::milliseconds;
 
-constexpr char kAllHere[] = "all-here";
 constexpr char kOver[] = "over";  ///< for rank 0
 constexpr char kSize[] = "size";  ///< as the first rank that came knows it
 
@@ -117,40 +116,18 @@ void World::require_one_size() {
 }
 
 void World::wait_for_all() {
-  if (launch_.rank != 0) {
-    // Rank 0 says who is missing.
-    const milliseconds limit = limits_.join + limits_.watch.dead;
-    try {
-      store_->wait(kAllHere, limit, [&] { watch_->check(); });
-    } catch (const RankFailure&) {
-      throw;
-    } catch (const Error& error) {
-      if (enlisted(*store_, 0)) throw;
-      throw Error(ErrorKind::kStopped,
-                  "rank 0 did not come to " + store_->name() + " within " + seconds_text(limit));
-    }
-    return;
-  }
-  std::vector<int> missing(static_cast<std::size_t>(launch_.size));
-  std::iota(missing.begin(), missing.end(), 0);
-  const auto begin = std::chrono::steady_clock::now();
-  constexpr milliseconds kShortest(2), kLongest(200);
-  for (auto pause = kShortest;; pause = std::min(2 * pause, kLongest)) {
-    std::erase_if(missing, [&](int rank) { return enlisted(*store_, rank).has_value(); });
-    if (missing.empty()) break;
-    watch_->check();
-    if (std::chrono::steady_clock::now() - begin > limits_.join) {
-      throw RankFailure(
-          watch_->post({.rank = missing.front(),
-                        .kind = ErrorKind::kStopped,
-                        .message = rank_list(missing) + " of " + std::to_string(launch_.size) +
-                                   " did not come to " + store_->name() + " within " +
-                                   seconds_text(limits_.join),
-                        .reporter = 0}));
-    }
-    std::this_thread::sleep_for(pause);
-  }
-  store_->set(kAllHere, "1");
+  // The others wait a little longer, so that rank 0 says who is missing.
+  const milliseconds limit =
+      limits_.join + (launch_.rank == 0 ? milliseconds(0) : limits_.watch.dead);
+  const auto missing =
+      meet(*store_, launch_.rank, launch_.size, limit, [this] { watch_->check(); });
+  if (missing.empty()) return;
+  throw RankFailure(watch_->post({.rank = missing.front(),
+                                  .kind = ErrorKind::kStopped,
+                                  .message = rank_list(missing) + " of " +
+                                             std::to_string(launch_.size) + " did not come to " +
+                                             store_->name() + " within " + seconds_text(limit),
+                                  .reporter = launch_.rank}));
 }
 
 void World::exchange_places() {

@@ -29,7 +29,7 @@ TEST_CASE("ranks that do not come are named", "[dist]") {
   options.limit = 2ms;
   store->set("world/here/2", "1");
   CHECK_THROWS_WITH(join_gloo(*store, "world", 0, 4, options),
-                    Contains("ranks 1, 3 of 4 have not come"));
+                    Contains("ranks 1 and 3 of 4 have not come"));
 }
 
 TEST_CASE("a rank that calls another collective is named, with both", "[dist]") {

@@ -152,8 +152,8 @@ TEST_CASE("a rank 0 that never comes is missed in a sentence", "[dist]") {
   });
   const auto ended = alone.wait(0);
   CHECK(ended.code == 75);
-  CHECK(
-      ended.says("rank 0 did not come to the store in " + folder.path().string() + " within 2 s"));
+  CHECK(ended.says("rank 0 of 2 did not come to the store in " + folder.path().string() +
+                   " within 2 s"));
 }
 
 TEST_CASE("an error of one rank ends all with its exit code; it and rank 0 say so", "[dist]") {
