@@ -5,6 +5,7 @@
 #include <climits>
 #include <cstring>
 #include <future>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -83,29 +84,41 @@ struct Operation {
   std::function<void(ProcessGroupGloo&)> data = {};  ///< returns when it is done
 };
 
-std::vector<at::Tensor> bytes_of(const at::Tensor& tensor) {
-  return {tensor.view({-1}).view(at::kByte)};
+/// What ranks send to each other one by one.
+enum class Message { kTally, kData };
+
+int tag_of(std::int64_t collective, Message message) {
+  return static_cast<int>((2 * collective + static_cast<int>(message)) & INT_MAX);
 }
+
+at::Tensor bytes_of(const at::Tensor& tensor) { return tensor.view({-1}).view(at::kByte); }
 
 std::int64_t bytes_in(const at::Tensor& tensor) {
   return static_cast<std::int64_t>(tensor.nbytes());
 }
 
-/// Sends `mine` to every other rank, and receives theirs. The same bytes as by Gloo's own
-/// all-gather, which goes around a ring and was several times slower on a loopback; why was not
-/// found.
-void gather(ProcessGroupGloo& group, int me, int tag, std::vector<at::Tensor>& mine,
-            const std::vector<at::Tensor>& all) {
-  std::vector<c10::intrusive_ptr<c10d::Work>> works;
-  const int size = static_cast<int>(all.size());
+using Works = std::vector<c10::intrusive_ptr<c10d::Work>>;
+
+/// Sends `out` of each rank to it, and receives `in` of each from it; what is empty does not
+/// travel. Gloo's own all-gather goes around a ring, which was several times slower on a loopback
+/// (why was not found), and its all-to-all sends what is empty, too.
+void exchange(ProcessGroupGloo& group, int me, int tag, std::span<const at::Tensor> out,
+              std::span<const at::Tensor> in) {
+  Works works;
+  const int size = static_cast<int>(in.size());
+  const auto at = [](int rank) { return static_cast<std::size_t>(rank); };
   for (int i = 1; i < size; ++i) {
     const int from = (me + size - i) % size;
-    std::vector<at::Tensor> theirs{all[static_cast<std::size_t>(from)]};
-    works.push_back(group.recv(theirs, from, tag));
+    std::vector<at::Tensor> theirs{in[at(from)]};
+    if (theirs[0].nbytes() > 0) works.push_back(group.recv(theirs, from, tag));
   }
-  for (int i = 1; i < size; ++i) works.push_back(group.send(mine, (me + i) % size, tag));
-  const auto from = host_bytes(mine[0]);
-  const auto to = mutable_host_bytes(all[static_cast<std::size_t>(me)]);
+  for (int i = 1; i < size; ++i) {
+    const int to = (me + i) % size;
+    std::vector<at::Tensor> mine{out[at(to)]};
+    if (mine[0].nbytes() > 0) works.push_back(group.send(mine, to, tag));
+  }
+  const auto from = host_bytes(out[at(me)]);
+  const auto to = mutable_host_bytes(in[at(me)]);
   if (to.data() != from.data()) std::ranges::copy(from, to.begin());
   for (const auto& work : works) work->wait();
 }
@@ -135,7 +148,7 @@ class World {
   void run(const Operation& operation) {
     if (broken_)
       throw Error(ErrorKind::kFailure, in_world() + ": an earlier collective has failed");
-    compare(operation.step);
+    agree(operation.step);
     if (operation.data) operation.data(*group_);
   }
 
@@ -170,8 +183,49 @@ class World {
     return "rank " + std::to_string(rank_) + " in `" + name_ + "`";
   }
 
-  /// Throws if another rank is about to do something else.
-  void compare(const Step& step) {
+  /// Throws, on every rank the same, if one of them is about to do something else.
+  void agree(const Step& step) {
+    const Tally mine{.mine = step.common(), .balance = step.balance(rank_)};
+    Tally all = tally_of_all(mine, step.number);
+    if (!all.found && all.balance != 0) {
+      Tally again = mine;
+      again.found = compare_sizes(step);
+      all = tally_of_all(again, step.number);
+    }
+    if (all.found) throw Error(ErrorKind::kFailure, to_string(*all.found));
+  }
+
+  Tally tally_of_all(Tally tally, std::int64_t number) {
+    const int tag = tag_of(number, Message::kTally);
+    const auto below = ranks_below(rank_, size_);
+    for (const int rank : below) tally.add(rank_, rank, receive_tally(rank, tag));
+    Works sent;
+    if (rank_ != 0) {
+      sent.push_back(send_tally(tally, rank_above(rank_), tag));
+      tally = receive_tally(rank_above(rank_), tag);
+    }
+    for (const int rank : below) sent.push_back(send_tally(tally, rank, tag));
+    for (const auto& work : sent) work->wait();
+    return tally;
+  }
+
+  c10::intrusive_ptr<c10d::Work> send_tally(const Tally& tally, int to, int tag) {
+    static_assert(std::is_trivially_copyable_v<Tally>);
+    std::vector<at::Tensor> bytes{new_tensor({sizeof tally}, at::kByte)};
+    std::memcpy(mutable_host_bytes(bytes[0]).data(), &tally, sizeof tally);
+    return group_->send(bytes, to, tag);
+  }
+
+  Tally receive_tally(int from, int tag) {
+    std::vector<at::Tensor> bytes{new_tensor({sizeof(Tally)}, at::kByte)};
+    group_->recv(bytes, from, tag)->wait();
+    Tally tally;
+    std::memcpy(&tally, host_bytes(bytes[0]).data(), sizeof tally);
+    return tally;
+  }
+
+  /// Whose sizes are not what this rank expects.
+  std::optional<OutOfStep> compare_sizes(const Step& step) {
     static_assert(std::is_trivially_copyable_v<Announcement>);
     const auto all = size_ * static_cast<std::int64_t>(sizeof(Announcement));
     at::Tensor mine = new_tensor({all}, at::kByte), theirs = new_tensor({all}, at::kByte);
@@ -188,8 +242,9 @@ class World {
     for (int rank = 0; rank < size_; ++rank) {
       Announcement told;
       std::memcpy(&told, place(theirs, rank), sizeof told);
-      step.compare(rank_, rank, told);
+      if (auto differs = step.compare(rank_, rank, told)) return differs;
     }
+    return std::nullopt;
   }
 
   c10::intrusive_ptr<ProcessGroupGloo> group_;
@@ -243,9 +298,8 @@ class GlooCommunicator final : public Communicator {
   Pending start_all_gather(const at::Tensor& mine, const at::Tensor& all) override {
     Operation operation{Step::even(Collective::kAllGather, size(), bytes_in(mine))};
     if (bytes_in(mine) > 0) {
-      operation.data = [from = bytes_of(mine), to = bytes_of(all)[0].chunk(size()), me = rank(),
-                        tag = static_cast<int>(number_ & INT_MAX)](
-                           ProcessGroupGloo& group) mutable { gather(group, me, tag, from, to); };
+      const auto count = static_cast<std::size_t>(size());
+      operation.data = exchanging(std::vector(count, bytes_of(mine)), bytes_of(all).chunk(size()));
     }
     return start(std::move(operation));
   }
@@ -254,17 +308,24 @@ class GlooCommunicator final : public Communicator {
                            const at::Tensor& receive,
                            std::span<const std::int64_t> receive_counts) override {
     Operation operation{Step::exchange(send_counts, receive_counts, send.element_size())};
-    operation.data = [from = bytes_of(send), to = bytes_of(receive), sent = operation.step.sent,
-                      received = operation.step.received](ProcessGroupGloo& group) mutable {
-      group.alltoall_base(to[0], from[0], received, sent)->wait();
-    };
+    operation.data = exchanging(bytes_of(send).split_with_sizes(operation.step.sent),
+                                bytes_of(receive).split_with_sizes(operation.step.received));
     return start(std::move(operation));
+  }
+
+  /// The data of the collective that is started next.
+  std::function<void(ProcessGroupGloo&)> exchanging(std::vector<at::Tensor> out,
+                                                    std::vector<at::Tensor> in) {
+    return [out = std::move(out), in = std::move(in), me = rank(),
+            tag = tag_of(number_ + 1, Message::kData)](ProcessGroupGloo& group) {
+      exchange(group, me, tag, out, in);
+    };
   }
 
   Pending start_broadcast(const at::Tensor& tensor, int root) override {
     Operation operation{Step::even(Collective::kBroadcast, size(), bytes_in(tensor), root)};
     if (bytes_in(tensor) > 0) {
-      operation.data = [of = bytes_of(tensor), root](ProcessGroupGloo& group) mutable {
+      operation.data = [of = std::vector{bytes_of(tensor)}, root](ProcessGroupGloo& group) mutable {
         c10d::BroadcastOptions from;
         from.rootRank = root;
         group.broadcast(of, from)->wait();

@@ -2,9 +2,26 @@
 
 #include <numeric>
 
-#include "core/error.h"
-
 namespace olmo::dist {
+namespace {
+
+/// Ranks below one. More of them make it wait for more, and fewer make more wait in line.
+constexpr int kBelow = 4;
+
+/// Of what one rank has for another: 0 for nothing, else any number, but the same each time.
+std::uint64_t number_of(int from, int to, std::int64_t bytes) {
+  if (bytes == 0) return 0;
+  auto x = static_cast<std::uint64_t>(bytes);
+  for (const int rank : {from, to}) {  // two steps of SplitMix64 (Steele, Lea and Flood, 2014)
+    x += 0x9e3779b97f4a7c15U * (static_cast<std::uint64_t>(rank) + 1);
+    x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
+    x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
+    x ^= x >> 31U;
+  }
+  return x;
+}
+
+}  // namespace
 
 std::string to_string(const Announcement& announcement) {
   const auto& [number, kind, root, bytes] = announcement;
@@ -29,12 +46,46 @@ Announcement Step::to(int rank) const {
   return {number, kind, root, sent.at(static_cast<std::size_t>(rank))};
 }
 
-void Step::compare(int me, int other, const Announcement& told) const {
+Announcement Step::common() const {
+  const bool is_alike = kind != Collective::kAllToAll && !sent.empty();
+  return {number, kind, root, is_alike ? sent.front() : 0};
+}
+
+std::uint64_t Step::balance(int me) const {
+  if (kind != Collective::kAllToAll) return 0;
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    const int other = static_cast<int>(i);
+    sum += number_of(me, other, sent[i]) - number_of(other, me, received[i]);
+  }
+  return sum;
+}
+
+std::optional<OutOfStep> Step::compare(int me, int other, const Announcement& told) const {
   const Announcement expected{number, kind, root, received.at(static_cast<std::size_t>(other))};
-  if (told == expected) return;
-  throw Error(ErrorKind::kFailure, "rank " + std::to_string(other) + " is out of step with rank " +
-                                       std::to_string(me) + ": it brings " + to_string(told) +
-                                       ", expected " + to_string(expected));
+  if (told == expected) return std::nullopt;
+  return OutOfStep{other, me, told, expected};
+}
+
+void Tally::add(int me, int from, const Tally& theirs) {
+  balance += theirs.balance;
+  if (found) return;
+  found = theirs.found;
+  if (!found && theirs.mine != mine) found = {from, me, theirs.mine, mine};
+}
+
+int rank_above(int rank) { return (rank - 1) / kBelow; }
+
+std::vector<int> ranks_below(int rank, int size) {
+  std::vector<int> ranks;
+  for (int i = 1; i <= kBelow && rank * kBelow + i < size; ++i) ranks.push_back(rank * kBelow + i);
+  return ranks;
+}
+
+std::string to_string(const OutOfStep& ranks) {
+  return "rank " + std::to_string(ranks.other) + " is out of step with rank " +
+         std::to_string(ranks.here) + ": it brings " + to_string(ranks.told) + ", expected " +
+         to_string(ranks.expected);
 }
 
 std::string to_string(const Step& step) {

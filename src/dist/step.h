@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +24,14 @@ struct Announcement {
 /// "broadcast 12 of 4096 bytes from rank 0".
 std::string to_string(const Announcement& announcement);
 
+/// `other` brings something else than the rank `here` expects.
+struct OutOfStep {
+  int other = 0, here = 0;
+  Announcement told, expected;
+};
+/// "rank 1 is out of step with rank 0: it brings …, expected …"
+std::string to_string(const OutOfStep& ranks);
+
 /// A collective, as one rank sees it.
 struct Step {
   Collective kind = Collective::kBarrier;
@@ -36,10 +45,30 @@ struct Step {
                        std::span<const std::int64_t> receive_counts, std::int64_t element_size);
 
   [[nodiscard]] Announcement to(int rank) const;
-  /// Throws Error(kFailure) that names `other` unless this rank, `me`, expects what it has told.
-  void compare(int me, int other, const Announcement& told) const;
+  /// What all ranks bring alike: all of it, but for the sizes of an all-to-all.
+  [[nodiscard]] Announcement common() const;
+  /// A number for the sizes of an all-to-all: those of all ranks add up to 0, in 64 bits, if each
+  /// rank sends what the other expects.
+  [[nodiscard]] std::uint64_t balance(int me) const;
+  /// Nothing, if this rank, `me`, expects what `other` has told.
+  [[nodiscard]] std::optional<OutOfStep> compare(int me, int other, const Announcement& told) const;
 };
 /// "broadcast 12 of 4096 bytes from rank 0": all that the rank brings.
 std::string to_string(const Step& step);
+
+/// What is known of a rank and of those below it in a tree of all, before a collective. Each tells
+/// it to the rank above it, and the first one tells what it is of all: two messages a rank. With
+/// one from each rank to each other, a thousand would send a million before every collective.
+struct Tally {
+  Announcement mine = {};
+  std::uint64_t balance = 0;  ///< of all of them
+  std::optional<OutOfStep> found = {};
+
+  /// Rank `from`, below this rank, `me`, has told what is known there.
+  void add(int me, int from, const Tally& theirs);
+};
+/// The tree: rank 0 is above all.
+int rank_above(int rank);
+std::vector<int> ranks_below(int rank, int size);
 
 }  // namespace olmo::dist

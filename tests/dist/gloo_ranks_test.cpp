@@ -47,6 +47,43 @@ TEST_CASE("a rank that calls another collective is named, with both", "[dist]") 
                                                  Contains("all-gather 2 of 20 bytes"));
 }
 
+TEST_CASE("every rank of many learns which one is out of step", "[dist]") {
+  constexpr int kRanks = 7;
+  const bool gather = GENERATE(true, false);
+  std::mutex mutex;
+  std::vector<std::string> told;
+  const auto work = [&](Communicator& ranks) {
+    const int count = ranks.rank() == 5 ? 6 : 5;
+    const at::Tensor mine = at::zeros({count}), all = at::empty({kRanks * count});
+    std::vector<std::int64_t> sent(kRanks), received(kRanks);
+    // Each sends to the next one alone, and of these rank 0 expects less than rank 6 has.
+    sent[static_cast<std::size_t>(ranks.rank() + 1) % kRanks] = 5;
+    received[static_cast<std::size_t>(ranks.rank() + kRanks - 1) % kRanks] =
+        ranks.rank() == 0 ? 4 : 5;
+    ranks.barrier();
+    try {
+      if (gather) {
+        ranks.all_gather(mine, all).wait();
+      } else {
+        ranks.all_to_all(at::zeros({5}), sent, at::empty({ranks.rank() == 0 ? 4 : 5}), received)
+            .wait();
+      }
+    } catch (const Error& error) {
+      const std::lock_guard lock(mutex);
+      told.emplace_back(error.what());
+      throw;
+    }
+  };
+  CHECK_THROWS_WITH(run_gloo_ranks(kRanks, work), Contains("is out of step with rank"));
+  REQUIRE(told.size() == kRanks);
+  const std::string who = gather ? "rank 5 is out of step with rank 1: it brings all-gather"
+                                 : "rank 6 is out of step with rank 0: it brings all-to-all";
+  for (const auto& text : told) {
+    CHECK_THAT(text, Contains(who));
+    CHECK(text == told.front());
+  }
+}
+
 TEST_CASE("a rank with another size is named, with both", "[dist]") {
   const bool gather = GENERATE(true, false);
   const auto work = [&](Communicator& ranks) {

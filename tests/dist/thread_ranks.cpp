@@ -118,8 +118,12 @@ class World {
   }
 
   static void copy(const std::map<int, Piece>& pieces) {
-    for (const auto& [me, mine] : pieces)
-      for (const auto& [other, theirs] : pieces) mine.step.compare(me, other, theirs.step.to(me));
+    for (const auto& [me, mine] : pieces) {
+      for (const auto& [other, theirs] : pieces) {
+        const auto differs = mine.step.compare(me, other, theirs.step.to(me));
+        if (differs) throw Error(ErrorKind::kFailure, to_string(*differs));
+      }
+    }
     for (const auto& [me, mine] : pieces) {
       for (const auto& [other, theirs] : pieces) {
         const auto to = mine.from.at(static_cast<std::size_t>(other));
