@@ -16,6 +16,7 @@
 
 #include "core/compute/named_tensors.h"
 #include "core/error.h"
+#include "core/process/open_files.h"
 #include "core/text/text.h"
 #include "dist/address.h"
 #include "dist/agreement.h"
@@ -377,6 +378,9 @@ std::unique_ptr<Communicator> join_gloo(const Store& store, const std::string& n
                                         int size, GlooOptions options) {
   prepare_c10d();
   const auto place = with_prefix(store, name);
+  // Gloo ends the process where it gets none: one for each other rank, and a few of its own.
+  constexpr int kOwn = 32;
+  make_room_for_files(size + kOwn, "the connections of " + std::to_string(size) + " ranks");
   require_all(*place, rank, size, options);
   try {
     auto group = connect(*with_prefix(*place, "gloo"), rank, size, options);

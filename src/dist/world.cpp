@@ -12,6 +12,7 @@
 
 #include "core/compute/machine.h"
 #include "core/error.h"
+#include "core/process/open_files.h"
 #include "core/process/terminal.h"
 #include "core/text/safe_text.h"
 #include "core/text/text.h"
@@ -37,7 +38,10 @@ std::unique_ptr<Store> open_store(const Launch& launch, const RankLimits& limits
   if (at.kind == Kind::kFolder) return file_store(at.folder);
   TcpPlace place{at.host, at.port};
   const StoreLimits store{.connect = limits.join, .answer = limits.watch.dead};
-  if (at.kind == Kind::kTcp && launch.rank == 0) return host_tcp_store(place, store);
+  if (at.kind == Kind::kTcp && launch.rank == 0) {
+    make_room_for_files(launch.size, "the meeting of " + std::to_string(launch.size) + " ranks");
+    return host_tcp_store(place, store);
+  }
   try {
     return join_tcp_store(place, store);
   } catch (const Error& error) {
