@@ -155,6 +155,7 @@ def measure_ours(arguments, config, ranks=1, look=None):
         result = watch([arguments.binary, "train", str(path), "--run-dir", str(run_dir), "--db", str(database), "--nproc",
                         str(ranks)], config["threads"], step_one.search, look=look)
         rows = sorted(exported(arguments, database, "steps"), key=lambda row: row["step"])
+        result["saves"] = [row["seconds"] for row in exported(arguments, database, "checkpoints")]
         result["ranks"] = sorted(exported(arguments, database, "ranks"), key=lambda row: row["rank"])
     result["seconds"] = [row["seconds"] for row in rows]
     result["chain"] = rows[-1]["chain_hash"] if rows else None

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "core/error.h"
@@ -141,6 +142,23 @@ TEST_CASE("ranks that no launcher gave processors of their own share those of th
   CHECK(ranks.wait(0).code == 3);
   CHECK(ranks.wait(1).code == 3);
   CHECK(ranks.wait(2).code == 1);
+}
+
+TEST_CASE("ranks that may not open enough files for their connections say so", "[dist]") {
+  const test::TemporaryDirectory folder;
+  constexpr rlim_t kTooFew = 36;
+  Processes ranks(2, [&](int rank) {
+    const rlimit limit{kTooFew, kTooFew};
+    if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) return 99;
+    return run_world(launch_in(folder.path(), rank, 2), quick(), [](World&) { return 0; });
+  });
+  for (const int rank : {0, 1}) {
+    const auto ended = ranks.wait(rank);
+    INFO(ended.err);
+    CHECK(ended.code == 1);
+    if (rank == 0) CHECK(ended.says("the connections of 2 ranks need "));
+    if (rank == 0) CHECK(ended.says("and this process may have 36"));
+  }
 }
 
 TEST_CASE("a rank 0 that never comes is missed in a sentence", "[dist]") {
