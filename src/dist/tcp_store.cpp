@@ -90,8 +90,9 @@ class TcpClient {
     const auto result = std::make_shared<std::optional<Result>>();
     auto done = worker_.run(
         [client = client_, result, work = std::move(work)] { *result = work(*client); });
-    if (done.wait_for(limit_) != std::future_status::ready) {
-      if (!broken_.exchange(true)) worker_.abandon();
+    const bool in_time = done.wait_for(limit_) == std::future_status::ready;
+    if (!in_time && !broken_.exchange(true)) worker_.abandon();
+    if (broken_) {  // for this thread, or for another, behind whose task this one was dropped
       throw Error(ErrorKind::kFailure, name_ + " has not answered within " +
                                            std::to_string(limit_.count()) +
                                            " ms: its host is stopped, or the network is down");

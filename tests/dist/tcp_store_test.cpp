@@ -1,3 +1,5 @@
+#include <thread>
+
 #include "core/error.h"
 #include "core/files/input_file.h"
 #include "dist/store.h"
@@ -76,6 +78,24 @@ TEST_CASE("a store whose host is stopped holds nobody longer than the limit", "[
   host.stop();
   CHECK_THROWS_WITH(store->get("x"), Contains("has not answered within 100 ms"));
   CHECK_THROWS_WITH(store->get("x"), Contains("has not answered before"));
+}
+
+TEST_CASE("each thread that waits for a stopped host is told that it does not answer", "[dist]") {
+  Host host;
+  const auto store = join_tcp_store(host.place(), {.answer = 300ms});
+  host.stop();
+  std::string said;
+  std::jthread later([&said, other = store->again()] {
+    std::this_thread::sleep_for(100ms);  // its question lies behind the first one
+    try {
+      other->get("x");
+    } catch (const Error& error) {
+      said = error.what();
+    }
+  });
+  CHECK_THROWS_WITH(store->get("x"), Contains("has not answered within 300 ms"));
+  later.join();
+  CHECK_THAT(said, Contains("has not answered"));
 }
 
 TEST_CASE("a port that is taken, and one where nobody listens, are named", "[dist]") {
