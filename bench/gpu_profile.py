@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Profiles one training step of olmo-harness on a GPU: the share of each kernel in the time of all.
 
-Needs: numpy, and for cuda Nsight Compute (ncu) or Nsight Systems (nsys), for rocm rocprof. Where each is missing, or may not
+Needs: for cuda Nsight Compute (ncu) or Nsight Systems (nsys), for rocm rocprof. Where each is missing, or may not
 read the GPU's counters, exit code 77: no profile is possible here.
 Run:   python3 bench/gpu_profile.py --binary build/release/olmo-harness --device cuda --out bench/results/gpu_profile.md
 

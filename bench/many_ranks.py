@@ -10,14 +10,11 @@ durable; those of the first and of the middle one lie beside a step. A rank take
 """
 
 import argparse
-import pathlib
-import random
 import statistics
 import sys
 import tempfile
-from array import array
 
-from trainings import SHAPES, measure_ours, our_config, processor, spread
+from trainings import make_tokens, measure_ours, our_config, processor, spread
 
 SHAPE, STEPS, SEQUENCES = "XS", 4, 64
 
@@ -32,18 +29,12 @@ def parse_arguments():
     return arguments
 
 
-def make_tokens(folder):
-    path = pathlib.Path(folder) / "tokens.npy"  # OLMo's: raw uint16, no header
-    path.write_bytes(array("H", random.Random(1).choices(range(50279), k=STEPS * SEQUENCES * SHAPES[SHAPE]["length"])).tobytes())
-    return path
-
-
 def main():
     arguments = parse_arguments()
     chains = set()
     print(f"{processor()}\n\n| binary | ranks | whole run s | first step done s | a later step s | saves s |\n| --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
-        config = our_config(arguments, SHAPE, make_tokens(folder), STEPS, {
+        config = our_config(arguments, SHAPE, make_tokens(folder, SHAPE, STEPS * SEQUENCES), STEPS, {
             "global_train_batch_size": SEQUENCES, "device_train_microbatch_size": 1, "save_interval": STEPS // 2,
             "distributed_strategy": arguments.strategy})
         for ranks in (int(each) for each in arguments.ranks.split(",")):

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "dist/world.h"
 
@@ -24,11 +25,8 @@ namespace {
 
 namespace dist = olmo::dist;
 namespace fs = std::filesystem;
+using olmo::seconds_since;
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// What one rank measures; all lie in memory that the processes share.
 struct Measured {

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Compares the peak memory of each rank of trainings with what `train --dry-run --world-size N` plans.
 
-Needs: numpy.
 Run:   python3 bench/rank_memory.py --binary build/release/olmo-harness --shapes T,S
 
 A row for each precision, strategy and number of ranks, once as it is and once with a save after each step and

@@ -13,15 +13,13 @@ import argparse
 import json
 import os
 import pathlib
-import random
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from array import array
 
-from trainings import SHAPES, exported, our_config, spread
+from trainings import SHAPES, exported, make_tokens, our_config, spread
 
 
 def parse_arguments():
@@ -39,14 +37,11 @@ def parse_arguments():
 def make_config(arguments, folder, ranks):
     shape = SHAPES[arguments.shape]
     shape["length"] = 64  # checkpoints are as large, and steps short
-    tokens = folder / "tokens.npy"
-    count = 4 * shape["batch"] * shape["length"]
-    tokens.write_bytes(array("H", random.Random(1).choices(range(50279), k=count)).tobytes())
     arguments.threads = max(1, os.cpu_count() // ranks)
     settings = {"distributed_strategy": "fsdp", "fsdp": {"precision": "mixed", "sharding_strategy": arguments.strategy},
                 "device_train_microbatch_size": 1}
     config = folder / "config.json"
-    config.write_text(json.dumps(our_config(arguments, arguments.shape, tokens, 1, settings)))
+    config.write_text(json.dumps(our_config(arguments, arguments.shape, make_tokens(folder, arguments.shape), 1, settings)))
     return config
 
 

@@ -2,7 +2,6 @@
 """Compares the peak memory of trainings with what `train --dry-run` plans, in every mode of activation_checkpointing and
 for several micro-batches, and times what recomputation costs.
 
-Needs: numpy.
 Run:   python3 bench/train_memory.py --binary build/release/olmo-harness
 
 Shapes and configs are those of trainings.py. Each row is a training in a process of its own; the peak is the kernel's

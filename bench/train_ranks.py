@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Times training steps of olmo-harness on several ranks of one machine against one process with as many threads.
 
-Needs: numpy.
 Run:   python3 bench/train_ranks.py --binary build/release/olmo-harness --out bench/results/train_ranks.md
 
 Shapes and configs are those of trainings.py, in micro-batches of which each rank has one. Each round starts all rows of a

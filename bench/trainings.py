@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import platform
+import random
 import re
 import statistics
 import subprocess
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import threading
 import time
+from array import array
 
 VOCABULARY = 50280
 EMBEDDING = 50304
@@ -90,12 +92,11 @@ def watch(command, threads, is_first_step, is_first_done=None, look=None):
 # ---------------------------------------------------------------- our own trainings
 
 
-def make_tokens(folder, shape):
-    import numpy as np
-
-    count = 16 * SHAPES[shape]["batch"] * SHAPES[shape]["length"]
+def make_tokens(folder, shape, sequences=None):
+    """Random ones, 16 batches of them unless `sequences` says how many."""
+    count = (sequences or 16 * SHAPES[shape]["batch"]) * SHAPES[shape]["length"]
     path = pathlib.Path(folder) / f"tokens-{shape}.npy"  # OLMo's: raw uint16, no header
-    np.random.default_rng(1).integers(0, VOCABULARY - 1, count).astype(np.uint16).tofile(path)
+    path.write_bytes(array("H", random.Random(1).choices(range(VOCABULARY - 1), k=count)).tobytes())
     return path
 
 
