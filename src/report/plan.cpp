@@ -122,7 +122,8 @@ TaskPlan plan_macro(const std::vector<PlannedTask>& tasks, double margin) {
 /// A set has no more instances than it has: what they certify instead is what is said.
 std::string advice_on(const std::vector<TaskPlan>& tasks) {
   const TaskPlan& best = tasks.front();
-  std::string text = "The " + best.name + " is certified within ±" + number(100 * best.margin) +
+  const std::string name = tasks.size() > 1 ? "The " + best.name : best.name;
+  std::string text = name + " is certified within ±" + number(100 * best.margin) +
                      " pp with a probability of " + percent(best.power);
   if (best.power < kPower)
     text += "; its " + std::to_string(best.instances) + " instances, which are all there are, " +

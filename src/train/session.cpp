@@ -187,7 +187,7 @@ class Session {
     }
     end_if_asked();
     dist::decide(ranks_, [&] {
-      say_peak(all);
+      log_line(mfu_line(all.flops, all.source));
       begin_record(describe_attempt(stepper, all, store::devices_of(world)), stepper);
     });
     Recorder recorder = make_recorder();
@@ -297,12 +297,6 @@ class Session {
     std::string status;
     dist::decide(ranks_, [&] { status = db_->run(*beginning_.continued).status; });
     return dist::broadcast_text(ranks_, status, 0) == "finished";
-  }
-
-  /// What the MFU of the progress line is a share of.
-  static void say_peak(const PeakOfAll& peak) {
-    const std::string share = peak.flops ? formatted("of %.4g GFLOP/s, ", *peak.flops / 1e9) : "";
-    log_line("MFU: " + share + peak.source);
   }
 
   /// `devices`: among which the peak is divided, since reports reckon with that of one.

@@ -234,6 +234,10 @@ bool PeakFlops::update(double rate) {
   return rose;
 }
 
+std::string mfu_line(std::optional<double> flops, const std::string& source) {
+  return "MFU: " + (flops ? formatted("of %.4g GFLOP/s, ", *flops / 1e9) : "") + source;
+}
+
 double measure_product_flops(const Policy& policy) {
   constexpr std::int64_t kRows = 256, kInner = 512, kColumns = 512;
   constexpr double kEnough = 0.2;  // seconds

@@ -44,6 +44,10 @@ class PeakFlops {
   std::chrono::duration<double> pause_;
 };
 
+/// One line for the terminal: what the MFU of the progress lines is a share of. `flops`: of all
+/// ranks, in FLOP/s; nothing where it is unknown.
+std::string mfu_line(std::optional<double> flops, const std::string& source);
+
 /// The best rate of some small matrix products under `policy`, as steps could reach it where
 /// nothing else took time.
 double measure_product_flops(const Policy& policy);

@@ -34,6 +34,9 @@ Digest weights_digest(const Stepper& stepper) {
   return models::weights_digest(std::move(tensors));
 }
 
+/// By so much a peak exceeds the one that the terminal shows before it is told anew.
+constexpr double kToldRise = 1.05;
+
 class Trainer {
  public:
   Trainer(Stepper& stepper, const TrainingParts& parts)
@@ -201,7 +204,11 @@ class Trainer {
   void record_peak() {
     recorded_peak_ = *peak_of_all_;
     const auto devices = static_cast<double>(world_.devices());
-    recorder_.record_peak(*peak_of_all_ / devices, peak_.source_on(ranks_.size()));
+    const std::string source = peak_.source_on(ranks_.size());
+    recorder_.record_peak(*peak_of_all_ / devices, source);
+    if (recorded_peak_ < kToldRise * told_peak_) return;
+    recorder_.say(mfu_line(recorded_peak_, source));
+    told_peak_ = recorded_peak_;
   }
 
   /// The sum, where every rank knows its own.
@@ -212,7 +219,7 @@ class Trainer {
       sum += report.peak_flops;
     }
     const bool rose = peak_of_all_ && sum > recorded_peak_ * 1.001;
-    if (!peak_of_all_) recorded_peak_ = sum;
+    if (!peak_of_all_) recorded_peak_ = told_peak_ = sum;
     peak_of_all_ = sum;
     if (rose) record_peak();
   }
@@ -344,6 +351,7 @@ class Trainer {
   double flops_per_token_ = 0;
   std::optional<double> peak_of_all_;  ///< FLOP/s of all ranks
   double recorded_peak_ = 0;           ///< the same, as the record has it: small rises add up
+  double told_peak_ = 0;               ///< the same, as the terminal shows it
   PhaseClock clock_{[this] { return stepper_.traffic(); }};
   double reading_ = 0;  ///< seconds, of the batch that was read last
 };

@@ -67,6 +67,8 @@ TEST_CASE("a plan never asks for more instances than a set has", "[report]") {
   REQUIRE(one.tasks.size() == 1);
   CHECK(one.tasks[0].power < 0.01);
   CHECK(one.tasks[0].certifiable == Approx(0.0406).margin(0.001));
+  CHECK(says(one.task_advice, "arc_challenge is certified within "));
+  CHECK_FALSE(says(one.task_advice, "The arc_challenge"));
   CHECK(says(one.task_advice, "299 instances, which are all there are"));
   CHECK_FALSE(says(one.task_advice, "1719"));
 }
@@ -82,6 +84,7 @@ TEST_CASE("where single tasks are too small the macro average is what to claim",
   CHECK(plan.tasks[0].instances == 18'786);
   CHECK(plan.tasks[0].power == Approx(0.93).margin(0.02));
   CHECK(plan.tasks[0].certifiable < 0.01);
+  CHECK(says(plan.task_advice, "The macro average is certified within "));
   CHECK(says(plan.task_advice, "of 8 tasks are too small for their margin by themselves"));
 }
 

@@ -33,6 +33,11 @@ TEST_CASE("a step that is faster than the peak raises it, so that no share is ab
   CHECK(begins_with(peak.source(), "measured: the fastest step"));
 }
 
+TEST_CASE("the terminal is told the peak that MFU is a share of, or why there is none", "[train]") {
+  CHECK(mfu_line(2.064e11, "measured") == "MFU: of 206.4 GFLOP/s, measured");
+  CHECK(mfu_line(std::nullopt, "unknown on another rank") == "MFU: unknown on another rank");
+}
+
 TEST_CASE("the peak of a GPU is unknown without a cluster file", "[train]") {
   Policy policy = one_thread();
   policy.device = Device::kCuda;

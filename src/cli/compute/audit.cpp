@@ -16,6 +16,7 @@
 #include "core/process/activity.h"
 #include "core/process/process.h"
 #include "core/process/terminal.h"
+#include "core/text/text.h"
 #include "report/record/contradictions.h"
 #include "report/record/missing_rows.h"
 #include "store/evaluations/evaluation_db.h"
@@ -103,8 +104,8 @@ std::vector<audit::Stretch> stretches_of(const audit::AuditedRun& recorded,
                                          const AuditOptions& arguments) {
   if (arguments.sample > 0) {
     const auto seed = arguments.seed.value_or(std::random_device{}());
-    log_line("sample: " + std::to_string(arguments.sample) + " stretches of " +
-             std::to_string(arguments.length) + " steps (--seed " + std::to_string(seed) + ")");
+    log_line("sample: " + counted(arguments.length, "step") + " in a row, at " +
+             counted(arguments.sample, "place") + " (--seed " + std::to_string(seed) + ")");
     return audit::sample_stretches(recorded, arguments.sample, arguments.length, seed);
   }
   const audit::Stretch stretch = arguments.steps.empty()

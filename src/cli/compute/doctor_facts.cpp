@@ -54,10 +54,10 @@ int on_bus(const std::string& vendor) {
   return count;
 }
 
-OrderedJson resource_limit(int resource) {
+OrderedJson limit_of(int resource, rlim_t rlimit::*kind) {
   rlimit limit{};
   if (::getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0) return nullptr;
-  return limit.rlim_cur == RLIM_INFINITY ? OrderedJson(nullptr) : OrderedJson(limit.rlim_cur);
+  return limit.*kind == RLIM_INFINITY ? OrderedJson(nullptr) : OrderedJson(limit.*kind);
 }
 
 struct NamedDigest {
@@ -218,8 +218,8 @@ OrderedJson limit_facts() {
         name.rfind("MKL_", 0) == 0)
       variables[name] = value.get<std::string>();
   }
-  return {{"open_files", resource_limit(RLIMIT_NOFILE)},
-          {"file_bytes", resource_limit(RLIMIT_FSIZE)},
+  return {{"open_files", limit_of(RLIMIT_NOFILE, &rlimit::rlim_max)},
+          {"file_bytes", limit_of(RLIMIT_FSIZE, &rlimit::rlim_cur)},
           {"cores_restricted", cores.bound_to < facts.value("cores_online", 0)},
           {"cgroup_cpus", or_null(cores.granted)},
           {"thread_variables", variables}};
@@ -286,7 +286,8 @@ OrderedJson missing_things(const OrderedJson& facts) {
         "cd to another, or --run-dir DIR");
   const auto& files = facts["limits"]["open_files"];
   if (files.is_number() && files.get<double>() < 1024)
-    add("open files", "large corpora have many token files", "ulimit -n 4096");
+    add("open files", "each rank of a training has a connection with every other one",
+        "ask for a higher hard limit (`ulimit -Hn` shows it)");
   for (const auto& library : facts["gpus"]["libraries"]) {
     const bool cuda = library["device"] == to_string(Device::kCuda);
     if (library["found"].get<bool>()) continue;

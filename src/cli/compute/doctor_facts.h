@@ -18,8 +18,8 @@ OrderedJson memory_facts();
 /// {"nvidia", "amd"}, "libraries": [{"device", "name", "for", "found", "problem", "command"}]}. The
 /// vendors' libraries are loaded, LibTorch's are not, and no device is touched.
 OrderedJson gpu_facts();
-/// {"open_files", "cores_restricted", "cgroup_cpus" or null, "file_bytes" or null,
-/// "thread_variables"}
+/// {"open_files", "file_bytes", "cores_restricted", "cgroup_cpus", "thread_variables"}; null: no
+/// limit. "open_files" is the hard limit, to which a run raises its own (make_room_for_files).
 OrderedJson limit_facts();
 /// What a `train` in this environment would be: {"how", "rank", "size", "meet_at" or null, "note"
 /// or null}, or {"problem"} with the sentence that would refuse it.
