@@ -34,7 +34,8 @@ TEST_CASE("0 threads are as many as there are by default, and impossible numbers
   CHECK_THROWS_AS(resolve_threads(kMostThreads + 1), Error);
 }
 
-TEST_CASE("threads that the system does not give are told before they are needed", "[core]") {
+TEST_CASE("threads that the system does not give are told before they are needed",
+          "[core][address-space]") {
   require_threads(3);
   rlimit before{};
   ::getrlimit(RLIMIT_AS, &before);
