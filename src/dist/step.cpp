@@ -6,7 +6,8 @@ namespace olmo::dist {
 namespace {
 
 /// Ranks below one. More of them make it wait for more, and fewer make more wait in line.
-constexpr int kBelow = 4;
+/// More are less of a tree's levels, and so of a network's delays; one rank answers all of them.
+constexpr int kBelow = 16;
 
 /// Of what one rank has for another: 0 for nothing, else any number, but the same each time.
 std::uint64_t number_of(int from, int to, std::int64_t bytes) {

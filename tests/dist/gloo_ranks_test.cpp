@@ -48,15 +48,15 @@ TEST_CASE("a rank that calls another collective is named, with both", "[dist]") 
 }
 
 TEST_CASE("every rank of many learns which one is out of step", "[dist]") {
-  constexpr int kRanks = 7;
+  constexpr int kRanks = 19, kOdd = 17;  // which is below rank 1, and that below rank 0
   const bool gather = GENERATE(true, false);
   std::mutex mutex;
   std::vector<std::string> told;
   const auto work = [&](Communicator& ranks) {
-    const int count = ranks.rank() == 5 ? 6 : 5;
+    const int count = ranks.rank() == kOdd ? 6 : 5;
     const at::Tensor mine = at::zeros({count}), all = at::empty({kRanks * count});
     std::vector<std::int64_t> sent(kRanks), received(kRanks);
-    // Each sends to the next one alone, and of these rank 0 expects less than rank 6 has.
+    // Each sends to the next one alone, and of these rank 0 expects less than the last one has.
     sent[static_cast<std::size_t>(ranks.rank() + 1) % kRanks] = 5;
     received[static_cast<std::size_t>(ranks.rank() + kRanks - 1) % kRanks] =
         ranks.rank() == 0 ? 4 : 5;
@@ -76,8 +76,8 @@ TEST_CASE("every rank of many learns which one is out of step", "[dist]") {
   };
   CHECK_THROWS_WITH(run_gloo_ranks(kRanks, work), Contains("is out of step with rank"));
   REQUIRE(told.size() == kRanks);
-  const std::string who = gather ? "rank 5 is out of step with rank 1: it brings all-gather"
-                                 : "rank 6 is out of step with rank 0: it brings all-to-all";
+  const std::string who = gather ? "rank 17 is out of step with rank 1: it brings all-gather"
+                                 : "rank 18 is out of step with rank 0: it brings all-to-all";
   for (const auto& text : told) {
     CHECK_THAT(text, Contains(who));
     CHECK(text == told.front());
@@ -162,6 +162,7 @@ TEST_CASE("who watches a rank can follow it in every part of the world, as long 
         const auto half = ranks.split(ranks.rank() / 2), all = ranks.split(0);
         all->barrier();
         if (ranks.rank() == 0) {
+          const std::lock_guard lock(mutex);
           while_there = ranks_in;
           number = of_part().number;
         }
