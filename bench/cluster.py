@@ -20,6 +20,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -28,7 +29,7 @@ import rank_faults
 NODES = ["node1", "node2", "node3"]
 LOGIN = "login"
 ADDRESSES = {name: f"10.77.0.{10 + i}" for i, name in enumerate([LOGIN, *NODES])}
-BRIDGE = "olmo-bench"
+STILL = ["delay 0", "jitter 0", "loss 0", "rate 0"]
 STEPS = 20
 TIMEOUT = 5  # --rank-timeout
 LIMIT = 3 * TIMEOUT + 10
@@ -90,10 +91,13 @@ class Cluster:
         self.write_hosts()
         (place / "slurm.conf").write_text(SLURM.format(login=LOGIN, place=place))
         os.environ["SLURM_CONF"] = str(place / "slurm.conf")
-        call("ip", "link", "add", BRIDGE, "type", "bridge")
-        call("ip", "link", "set", BRIDGE, "up")
         for name in ADDRESSES:
             self.start(name)
+        nodes = [f"{name}={self.leads[name]}={address}" for name, address in ADDRESSES.items()]
+        self.wire = subprocess.Popen([sys.executable, Path(__file__).with_name("wire.py"), *nodes], stdin=subprocess.PIPE,
+                                     stdout=subprocess.PIPE, text=True)
+        if self.wire.stdout.readline() != "ready\n":
+            sys.exit("cluster.py: no network can be made here: expected /dev/net/tun")
         Path("/run/munge").mkdir(exist_ok=True)
         call("chown", "munge", "/run/munge")
         if subprocess.run(["pgrep", "-x", "munged"], stdout=subprocess.DEVNULL).returncode != 0:
@@ -114,12 +118,6 @@ class Cluster:
             sys.exit("cluster.py: namespaces cannot be made here: expected root")
         pid = self.inits[name].pid
         self.leads[name] = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0]
-        call("ip", "link", "add", f"bench-{name}", "type", "veth", "peer", "name", "eth0", "netns", self.leads[name])
-        call("ip", "link", "set", f"bench-{name}", "master", BRIDGE, "up")
-        inside = ["nsenter", "-t", self.leads[name], "-n", "ip"]
-        call(*inside, "addr", "add", ADDRESSES[name] + "/24", "dev", "eth0")
-        call(*inside, "link", "set", "lo", "up")
-        call(*inside, "link", "set", "eth0", "up")
 
     def write_hosts(self, own=None, others=True):
         """`own`: the address of each node's own name; `others`: the nodes know each other's names."""
@@ -140,8 +138,10 @@ class Cluster:
     def is_idle(self):
         return self.output("sinfo", "-h", "-t", "idle", "-o", "%D") == str(len(NODES))
 
-    def set_link(self, name, state):
-        call("ip", "link", "set", f"bench-{name}", state)
+    def tell_wire(self, *lines):
+        """See wire.py."""
+        self.wire.stdin.write("".join(f"{line}\n" for line in lines))
+        self.wire.stdin.flush()
 
     def ranks(self, names):
         """The processes of the program on these nodes."""
@@ -159,7 +159,7 @@ class Cluster:
         for lead in self.leads.values():
             with contextlib.suppress(OSError):
                 os.kill(int(lead), signal.SIGKILL)
-        subprocess.run(["ip", "link", "del", BRIDGE], check=False)
+        self.wire.kill()
 
 
 class Bench:
@@ -238,6 +238,27 @@ class Bench:
                     "--rendezvous", f"file:{self.place / 'meet-3'}", variables=["GLOO_SOCKET_IFNAME=eth0"])
         self.cluster.write_hosts()
 
+    def launch_over(self, what, *lines):
+        """A row of the first table, over a network that wire.py's lines describe."""
+        self.cluster.tell_wire(*lines)
+        self.launch(what, ["srun", "-N3", "--ntasks-per-node=2"])
+        self.cluster.tell_wire(*STILL)
+
+    def stand_still(self):
+        self.cluster.tell_wire(f"hold {TIMEOUT - 1}")
+
+    def launch_over_all(self):
+        print("\n| network, each way | ranks | exit | took | |\n|---|---|---|---|---|")
+        self.launch_over("as fast as can be")
+        self.launch_over("0.5 ms", "delay 0.5")
+        self.launch_over("5 ms, and up to 5 more", "delay 5", "jitter 5")
+        self.launch_over("20 ms", "delay 20")
+        self.launch_over("20 ms, 1 % of the packets lost", "delay 20", "loss 1")
+        self.launch_over("5 % of the packets lost", "loss 5")
+        self.launch_over("100 Mbit/s into each node", "rate 100")
+        threading.Timer(15, self.stand_still).start()
+        self.launch_over(f"5 ms; after 15 s nothing moves for {TIMEOUT - 1} s, less than `--rank-timeout`", "delay 5")
+
     def disturb(self, what, says, fault, heal=lambda: None):
         """A row of the second table. `heal` undoes the fault once all ranks have ended."""
         name = f"fault-{self.rows}"
@@ -286,8 +307,18 @@ class Bench:
         self.disturb("both ranks of node3 killed", r"rank [45] \(process \d+ on node3\)", lambda: kill("node3"))
         self.disturb("both ranks of node1 killed, where the ranks meet", "rank 0, which hosted the place", lambda: kill("node1"))
         for node, says in (("node2", r"rank [23] \(process \d+ on node2\) has given no sign of life"), ("node1", "rank 0, which hosted")):
-            self.disturb(f"the network of {node} down", says, lambda node=node: self.cluster.set_link(node, "down"),
-                         lambda node=node: self.cluster.set_link(node, "up"))
+            self.disturb(f"the network of {node} down", says, lambda node=node: self.cluster.tell_wire(f"cut {node}"),
+                         lambda node=node: self.cluster.tell_wire(f"join {node}"))
+        one_way = r"rank \d \(process \d+ on node\d\) has given no sign of life|rank 0, which hosted"
+        for word, what in (("mute", "what node2 sends is lost"), ("deaf", "what is sent to node2 is lost")):
+            self.disturb(what, one_way, lambda word=word: self.cluster.tell_wire(f"{word} node2"),
+                         lambda: self.cluster.tell_wire("join node2"))
+        self.disturb(f"the network stands still for {3 * TIMEOUT} s", one_way,
+                     lambda: self.cluster.tell_wire(f"hold {3 * TIMEOUT}"))
+        self.cluster.tell_wire("delay 20", "loss 1")
+        self.disturb("20 ms, 1 % of the packets lost; both ranks of node3 killed", r"rank [45] \(process \d+ on node3\)",
+                     lambda: kill("node3"))
+        self.cluster.tell_wire(*STILL)
         self.disturb("`scancel`", "stopped at step", lambda: self.cluster.output("scancel", "--full", "--user=root"))
 
     def requeue(self):
@@ -318,14 +349,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary")
     parser.add_argument("--python", help="a Python that has torch, for torchrun")
+    parser.add_argument("--only", choices=["launchers", "networks", "faults"], help="this table alone")
     parser.add_argument("--requeue", action="store_true", help="a job that queues itself again, too (ten minutes)")
     arguments = parser.parse_args()
     arguments.binary = str(Path(arguments.binary).resolve())
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(arguments, Path(folder))
         try:
-            bench.launch_all()
-            bench.disturb_all()
+            if arguments.only in (None, "launchers"):
+                bench.launch_all()
+            if arguments.only in (None, "networks"):
+                bench.launch_over_all()
+            if arguments.only in (None, "faults"):
+                bench.disturb_all()
             if arguments.requeue:
                 bench.requeue()
         finally:
