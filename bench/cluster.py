@@ -87,6 +87,15 @@ class Cluster:
         self.place = place
         self.inits = {}
         self.leads = {}
+        self.wire = None
+        try:
+            self.begin()
+        except BaseException:  # sys.exit's, too
+            self.end()
+            raise
+
+    def begin(self):
+        place = self.place
         (place / "state").mkdir()
         self.write_hosts()
         (place / "slurm.conf").write_text(SLURM.format(login=LOGIN, place=place))
@@ -106,7 +115,7 @@ class Cluster:
         for name in NODES:
             call(*self.on(name), "slurmd", "-N", name)
         if not until(self.is_idle):
-            sys.exit(f"cluster.py: Slurm's nodes did not come up; see {place}/slurmctld.log")
+            sys.exit("cluster.py: Slurm's nodes did not come up:\n" + (place / "slurmctld.log").read_text()[-2000:])
 
     def start(self, name):
         (self.place / f"init-{name}").write_text(INSIDE.format(name=name, place=self.place))
@@ -159,7 +168,8 @@ class Cluster:
         for lead in self.leads.values():
             with contextlib.suppress(OSError):
                 os.kill(int(lead), signal.SIGKILL)
-        self.wire.kill()
+        if self.wire:
+            self.wire.kill()
 
 
 class Bench:
@@ -353,6 +363,7 @@ def main():
     parser.add_argument("--requeue", action="store_true", help="a job that queues itself again, too (ten minutes)")
     arguments = parser.parse_args()
     arguments.binary = str(Path(arguments.binary).resolve())
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # which takes the cluster away
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(arguments, Path(folder))
         try:
