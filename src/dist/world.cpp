@@ -13,6 +13,7 @@
 #include "core/compute/machine.h"
 #include "core/error.h"
 #include "core/process/open_files.h"
+#include "core/process/process.h"
 #include "core/process/terminal.h"
 #include "core/text/safe_text.h"
 #include "core/text/text.h"
@@ -30,8 +31,8 @@ namespace {
 using Kind = Rendezvous::Kind;
 using std::chrono::milliseconds;
 
-constexpr char kOver[] = "over";  ///< for rank 0
-constexpr char kSize[] = "size";  ///< as the first rank that came knows it
+constexpr char kOver[] = "over";                          ///< for rank 0
+constexpr char kSize[] = "size", kProgram[] = "program";  ///< as the first rank that came knows it
 
 std::unique_ptr<Store> open_store(const Launch& launch, const RankLimits& limits) {
   const Rendezvous& at = launch.rendezvous;
@@ -114,9 +115,23 @@ void World::at_step(std::int64_t step) {
 void World::require_one_size() {
   const std::string mine = std::to_string(launch_.size), stands = store_->set_first(kSize, mine);
   if (stands == mine) return;
-  throw Error(ErrorKind::kUsage, "was started as one of " + mine +
-                                     " ranks, and another rank as one of " + safe_line(stands) +
+  throw Error(ErrorKind::kUsage, "this rank was started as one of " + mine +
+                                     " ranks, and another one as one of " + safe_line(stands) +
                                      ": expected the same number for all");
+}
+
+/// Those of another revision may speak otherwise, so that all would wait for each other before
+/// they could compare anything.
+void World::require_one_program() {
+  const std::string mine = build_info().version + " (" + build_info().git_revision + ")";
+  const std::string who = "rank " + std::to_string(launch_.rank) + " on " + own_identity().host;
+  std::istringstream first(store_->set_first(kProgram, mine + "\n" + who));
+  std::string theirs, whose;
+  std::getline(first, theirs) && std::getline(first, whose);
+  if (theirs == mine) return;
+  throw Error(ErrorKind::kUsage, "this rank was built as olmo-harness " + mine + ", and " +
+                                     safe_line(whose) + " as " + safe_line(theirs) +
+                                     ": expected one program for all ranks");
 }
 
 void World::wait_for_all() {
@@ -171,6 +186,7 @@ std::string World::own_address() {
 
 void World::connect() {
   require_one_size();
+  require_one_program();
   wait_for_all();
   GlooOptions options;
   // The watch finds who hangs before the transport gives up.

@@ -54,6 +54,7 @@ class World {
   /// Waits for all ranks, and connects with them.
   void connect();
   void require_one_size();
+  void require_one_program();
   void wait_for_all();
   void exchange_places();
   /// At which this rank listens; empty: at the interface that GLOO_SOCKET_IFNAME names.

@@ -323,9 +323,21 @@ TEST_CASE("ranks that were told different numbers of ranks end at once", "[dist]
       said += ended.err;
     }
     INFO(said);
-    CHECK((said.find("was started as one of 3 ranks, and another rank as one of 2") != said.npos ||
-           said.find("was started as one of 2 ranks, and another rank as one of 3") != said.npos));
+    CHECK((said.find("was started as one of 3 ranks, and another one as one of 2") != said.npos ||
+           said.find("was started as one of 2 ranks, and another one as one of 3") != said.npos));
   }
+}
+
+TEST_CASE("ranks of another revision of the program are refused before they wait for each other",
+          "[dist]") {
+  const test::TemporaryDirectory folder;
+  with_prefix(*file_store(folder.path()), "")->set_first("program", "0.1.0 (abc)\nrank 1 on nid7");
+  Processes ranks(1, [&](int rank) {
+    return run_world(launch_in(folder.path(), rank, 2), quick(), [](World&) { return 0; });
+  });
+  const auto ended = ranks.wait(0);
+  CHECK(ended.code == 2);
+  CHECK(ended.says("and rank 1 on nid7 as 0.1.0 (abc): expected one program for all ranks"));
 }
 
 TEST_CASE("a folder in which an earlier attempt met is refused", "[dist]") {
