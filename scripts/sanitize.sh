@@ -33,7 +33,7 @@ cmake --build "$build" --target "${SANITIZE_TARGET:-olmo_tests}"
 export ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1
 export LSAN_OPTIONS=suppressions=$PWD/tests/support/lsan.supp:print_suppressions=0
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
-export TSAN_OPTIONS=suppressions=$PWD/tests/support/tsan.supp:ignore_noninstrumented_modules=1:halt_on_error=1:die_after_fork=0
+export TSAN_OPTIONS=suppressions=$PWD/tests/support/tsan.supp:ignore_noninstrumented_modules=1:halt_on_error=1:die_after_fork=0:allocator_may_return_null=1
 failed=()
 for room in "${rooms[@]}"; do
   echo "== $room"

@@ -35,7 +35,7 @@ TEST_CASE("0 threads are as many as there are by default, and impossible numbers
 }
 
 TEST_CASE("threads that the system does not give are told before they are needed",
-          "[core][address-space]") {
+          "[core][not-sanitized]") {
   require_threads(3);
   rlimit before{};
   ::getrlimit(RLIMIT_AS, &before);

@@ -100,7 +100,8 @@ fs::path write_pages(const TemporaryDirectory& folder) {
 
 }  // namespace
 
-TEST_CASE("a copy out of a file that was cut meanwhile is an error that names it", "[core]") {
+TEST_CASE("a copy out of a file that was cut meanwhile is an error that names it",
+          "[core][not-sanitized]") {
   const TemporaryDirectory folder;
   const MappedFile file(write_pages(folder));
   std::vector<std::byte> bytes(8192);
