@@ -4,9 +4,10 @@
 The machines are namespaces of this one: each has its own network, host name, processes, memory for temporary files and
 number of its kernel's start; they share the disk, as a cluster's nodes do. Slurm, Open MPI and MPICH are Debian's.
 
-A row of the first table trains a small model and holds if every weight, moment and link of the hash chain is that of one process.
-A row of the second disturbs a training without an end. It holds if all ranks end in time with exit code 75, if they say what
-the row expects, and if another number of ranks then goes on to the bits of one process. Exit code 5 if a row does not hold.
+A row of the first two tables, as launchers start the ranks and over slow networks (wire.py), trains a small model and holds if
+every weight, moment and link of the hash chain is that of one process. A row of the third disturbs a training without an end. It
+holds if all ranks end in time with exit code 75, if they say what the row expects, and if another number of ranks then goes on to
+the bits of one process. Exit code 5 if a row does not hold.
 
     sudo apt-get install slurm-wlm munge openmpi-bin mpich iproute2
     sudo bench/cluster.py build/release/olmo-harness [--python PYTHON_WITH_TORCH] [--requeue]
@@ -211,7 +212,7 @@ class Bench:
         return ", ".join(f"{host}: {' '.join(ranks)}" for host, ranks in hosts.items())
 
     def launch(self, what, words, *more, variables=()):
-        """A row of the first table."""
+        """A row of the first two tables."""
         name = f"launch-{self.rows}"
         command = [*self.cluster.on(LOGIN), "env", *variables, *words, *self.train(name, f"max_duration={STEPS}", *more)]
         begin = time.monotonic()
@@ -249,13 +250,10 @@ class Bench:
         self.cluster.write_hosts()
 
     def launch_over(self, what, *lines):
-        """A row of the first table, over a network that wire.py's lines describe."""
+        """A row of the second table, over a network that wire.py's lines describe."""
         self.cluster.tell_wire(*lines)
         self.launch(what, ["srun", "-N3", "--ntasks-per-node=2"])
         self.cluster.tell_wire(*STILL)
-
-    def stand_still(self):
-        self.cluster.tell_wire(f"hold {TIMEOUT - 1}")
 
     def launch_over_all(self):
         print("\n| network, each way | ranks | exit | took | |\n|---|---|---|---|---|")
@@ -266,11 +264,11 @@ class Bench:
         self.launch_over("20 ms, 1 % of the packets lost", "delay 20", "loss 1")
         self.launch_over("5 % of the packets lost", "loss 5")
         self.launch_over("100 Mbit/s into each node", "rate 100")
-        threading.Timer(15, self.stand_still).start()
+        threading.Timer(15, self.cluster.tell_wire, [f"hold {TIMEOUT - 1}"]).start()
         self.launch_over(f"5 ms; after 15 s nothing moves for {TIMEOUT - 1} s, less than `--rank-timeout`", "delay 5")
 
     def disturb(self, what, says, fault, heal=lambda: None):
-        """A row of the second table. `heal` undoes the fault once all ranks have ended."""
+        """A row of the third table. `heal` undoes the fault once all ranks have ended."""
         name = f"fault-{self.rows}"
         log = self.place / f"{name}.log"
         with open(log, "w") as output:

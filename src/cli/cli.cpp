@@ -6,6 +6,7 @@
 #include "cli/rank_options.h"
 #include "cli/surroundings.h"
 #include "core/error.h"
+#include "core/process/process.h"
 
 namespace olmo::cli {
 namespace {

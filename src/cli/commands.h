@@ -29,8 +29,6 @@ void add_man(const Command& program, const char* group, const std::function<Comm
 /// What `train --help KEY`, `help KEY` and `train --print-schema` print; nothing for other words.
 std::optional<std::string> config_reference(const std::vector<std::string>& words);
 
-/// "olmo-harness 0.1.0 (COMMIT)": what `--version` begins with.
-std::string version_line();
 /// What `--version` and `--version --json` print; nothing for other words.
 std::optional<std::string> version_reference(const std::vector<std::string>& words);
 

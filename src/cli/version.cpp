@@ -101,10 +101,6 @@ std::string version_text() {
 
 }  // namespace
 
-std::string version_line() {
-  return "olmo-harness " + build_info().version + " (" + build_info().git_revision + ")";
-}
-
 std::optional<std::string> version_reference(const std::vector<std::string>& words) {
   if (words.empty() || words.size() > 2) return std::nullopt;
   const bool asks = std::ranges::find(words, "--version") != words.end();

@@ -6,7 +6,6 @@ namespace olmo::dist {
 namespace {
 
 /// Ranks below one. More of them make it wait for more, and fewer make more wait in line.
-/// More are less of a tree's levels, and so of a network's delays; one rank answers all of them.
 constexpr int kBelow = 16;
 
 /// Of what one rank has for another: 0 for nothing, else any number, but the same each time.

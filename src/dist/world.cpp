@@ -116,21 +116,20 @@ void World::require_one_size() {
   const std::string mine = std::to_string(launch_.size), stands = store_->set_first(kSize, mine);
   if (stands == mine) return;
   throw Error(ErrorKind::kUsage, "this rank was started as one of " + mine +
-                                     " ranks, and another one as one of " + safe_line(stands) +
+                                     " ranks, and another rank as one of " + safe_line(stands) +
                                      ": expected the same number for all");
 }
 
 /// Those of another revision may speak otherwise, so that all would wait for each other before
 /// they could compare anything.
 void World::require_one_program() {
-  const std::string mine = build_info().version + " (" + build_info().git_revision + ")";
-  const std::string who = "rank " + std::to_string(launch_.rank) + " on " + own_identity().host;
+  const std::string mine = version_line(), who = name_of_rank(launch_.rank, own_identity());
   std::istringstream first(store_->set_first(kProgram, mine + "\n" + who));
   std::string theirs, whose;
   std::getline(first, theirs) && std::getline(first, whose);
   if (theirs == mine) return;
-  throw Error(ErrorKind::kUsage, "this rank was built as olmo-harness " + mine + ", and " +
-                                     safe_line(whose) + " as " + safe_line(theirs) +
+  throw Error(ErrorKind::kUsage, "this rank was built as " + mine + ", and " + safe_line(whose) +
+                                     " as " + safe_line(theirs) +
                                      ": expected one program for all ranks");
 }
 

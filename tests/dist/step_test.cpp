@@ -55,7 +55,7 @@ Tally tally_of(std::vector<Tally> of_rank) {
 }
 
 TEST_CASE("every rank but the first has its place below one other", "[dist]") {
-  for (const int size : {1, 2, 17, 18, 273, 274, 300}) {
+  for (const int size : {1, 2, 5, 6, 17, 18, 21, 22, 100, 273, 274, 300}) {
     std::vector<int> found;
     for (int rank = 0; rank < size; ++rank) {
       for (const int below : ranks_below(rank, size)) {
@@ -70,7 +70,7 @@ TEST_CASE("every rank but the first has its place below one other", "[dist]") {
 }
 
 TEST_CASE("one rank that is out of step is found among all", "[dist]") {
-  for (const int size : {2, 6, 17, 18, 274}) {
+  for (const int size : {2, 5, 6, 17, 18, 100, 274}) {
     std::vector<Tally> in_step(static_cast<std::size_t>(size), {.mine = {1}});
     CHECK_FALSE(tally_of(in_step).found);
     for (int odd = 0; odd < size; ++odd) {

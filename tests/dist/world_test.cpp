@@ -323,8 +323,8 @@ TEST_CASE("ranks that were told different numbers of ranks end at once", "[dist]
       said += ended.err;
     }
     INFO(said);
-    CHECK((said.find("was started as one of 3 ranks, and another one as one of 2") != said.npos ||
-           said.find("was started as one of 2 ranks, and another one as one of 3") != said.npos));
+    CHECK((said.find("was started as one of 3 ranks, and another rank as one of 2") != said.npos ||
+           said.find("was started as one of 2 ranks, and another rank as one of 3") != said.npos));
   }
 }
 

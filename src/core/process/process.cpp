@@ -123,6 +123,10 @@ std::string quoted_with_escapes(const std::string& word) {
 
 }  // namespace
 
+std::string version_line() {
+  return "olmo-harness " + build_info().version + " (" + build_info().git_revision + ")";
+}
+
 std::string shell_quoted(const std::string& word) {
   // Shown as they are, such characters would command the terminal.
   if (std::ranges::any_of(word, is_control)) return quoted_with_escapes(word);

@@ -24,6 +24,8 @@ struct BuildInfo {
 };
 
 const BuildInfo& build_info();
+/// "olmo-harness 0.2.0 (4c1f…)": version and revision.
+std::string version_line();
 
 /// A word as a shell reads it back.
 std::string shell_quoted(const std::string& word);
