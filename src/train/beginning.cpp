@@ -1,6 +1,10 @@
 #include "train/beginning.h"
 
+#include <cerrno>
+#include <cstring>
+
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include "core/error.h"
 #include "core/files/input_file.h"
@@ -105,6 +109,13 @@ std::filesystem::path database_of(const SessionOptions& options) {
   return options.database.empty() ? options.run_dir / store::kRunDatabaseName : options.database;
 }
 
+void require_place_for(const fs::path& database) {
+  const fs::path folder = fs::absolute(database).parent_path();
+  if (::access((folder / "").c_str(), W_OK | X_OK) == 0) return;
+  throw Error(ErrorKind::kUsage, database.string() + ": the run database cannot be made: " +
+                                     folder.string() + ": " + std::strerror(errno));
+}
+
 std::optional<Start> find_load_path(const config::TrainConfig& config, const ReadStart& read) {
   if (!config.load_path) return std::nullopt;
   refuse_foreign(*config.load_path);
@@ -164,8 +175,10 @@ PlannedStart check_beginning(const SessionOptions& options, const config::TrainC
   problems.check([&] { store::require_unlocked(options.run_dir); });
   if (is_there(options.run_dir)) problems.check([&] { require_free_folder(options, config); });
   problems.check([&] {
-    if (!store::holds_tables(database))
-      return require_writable_folder(fs::absolute(database).parent_path());
+    if (!store::holds_tables(database)) {
+      if (!options.database.empty()) require_place_for(database);  // else it is the run folder's
+      return;
+    }
     const auto db = store::RunDb::open(database, store::OpenMode::kReadOnly);
     if (!resumption.run_id || !ready.policy || !ready.batches) return;
     const auto inputs = inputs_of(ready, find_weights(resumption, config));

@@ -26,6 +26,9 @@ struct Beginning {
 /// The options' database, else the folder's own.
 std::filesystem::path database_of(const SessionOptions& options);
 
+/// Throws Error(kUsage) if no file could be made at `database`.
+void require_place_for(const std::filesystem::path& database);
+
 /// OLMo's load_path: a new run that takes over weights, moments, counters and the place in the
 /// data. Throws Error(kUsage) for a checkpoint of another optimizer, Error(kInput) for one of
 /// another software's.

@@ -261,8 +261,7 @@ class Session {
     const auto read = [&](const fs::path& path) { return search.read(path); };
     const auto read_any = [&](const fs::path& path) { return search.read(path, true); };
     beginning_ = find_beginning(options_, config_, ready_, *lock_, read);
-    db_.emplace(store::RunDb::open(database_, store::OpenMode::kCreate));
-    note_changes(beginning_, *db_, config_, ready_);
+    open_database();
     if (beginning_.start) return;
     beginning_.start = find_load_path(config_, read_any);
     if (!beginning_.start) return;
@@ -271,6 +270,15 @@ class Session {
       log_line("note: " + note);
       beginning_.events.push_back({"note", note});
     }
+  }
+
+  /// Of rank 0. A database that is not there is made as the run begins: a start that fails before,
+  /// for want of memory or of a library, leaves none.
+  void open_database() {
+    if (!beginning_.continued && !store::holds_tables(database_))
+      return require_place_for(database_);
+    db_.emplace(store::RunDb::open(database_, store::OpenMode::kReadWrite));
+    note_changes(beginning_, *db_, config_, ready_);
   }
 
   /// A large order of the data is made once, and lies where OLMo keeps its own.
@@ -325,6 +333,7 @@ class Session {
 
   /// The attempt's row, of a new run or of the one that goes on, and the events of the start.
   void begin_record(const store::AttemptRecord& attempt, const Stepper& stepper) {
+    if (!db_) db_.emplace(store::RunDb::open(database_, store::OpenMode::kCreate));
     if (beginning_.continued) {
       db_->resume_run(*beginning_.continued, attempt, stepper.last_step());
       db_->event(attempt.start_step, "resume",

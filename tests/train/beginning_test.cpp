@@ -1,5 +1,7 @@
 #include "train/beginning.h"
 
+#include <fstream>
+
 #include <nlohmann/json.hpp>
 
 #include "config/train_config.h"
@@ -19,10 +21,11 @@ namespace fs = std::filesystem;
 namespace {
 
 /// What is wrong with a start in `run_dir`, of a config with these settings; "" if nothing is.
-std::string problem_in(const fs::path& run_dir, const std::vector<std::string>& settings = {}) {
+std::string problem_in(const fs::path& run_dir, const std::vector<std::string>& settings = {},
+                       const fs::path& database = {}) {
   const auto config =
       config::load_config(OLMO_SOURCE_DIR "/configs/train/tiny.json", settings).config;
-  const SessionOptions options{run_dir, {}, {}, ""};
+  const SessionOptions options{run_dir, database, {}, ""};
   Preparation nothing;
   Problems problems;
   check_beginning(options, config, nothing, problems);
@@ -48,6 +51,18 @@ TEST_CASE("a new run begins in a folder without checkpoints, or in one it may ov
   fs::resize_file(saved / "checkpoint.h5", 10);
   CHECK_THAT(problem_in(folder.path()),
              Contains("none of which can be read (") && Contains("): choose another --run-dir"));
+}
+
+TEST_CASE("a database that could not be made is a problem of the plan", "[train]") {
+  const store::test::TempFolder folder;
+  const auto problem = [&](const fs::path& database) {
+    return problem_in(folder / "run", {}, folder / database);
+  };
+  CHECK(problem("all.db").empty());
+  CHECK_THAT(problem("none/all.db"),
+             Contains("the run database cannot be made") && Contains("No such file or directory"));
+  std::ofstream(folder / "file") << "text";
+  CHECK_THAT(problem("file/all.db"), Contains("Not a directory"));
 }
 
 TEST_CASE("a start from load_path is planned from where its counters stand", "[train]") {

@@ -1,6 +1,8 @@
 // Whole sessions on ranks that are threads: what they leave behind, and how they end.
 #include "train/session.h"
 
+#include <fstream>
+
 #include <nlohmann/json.hpp>
 
 #include "cli/training.h"
@@ -278,6 +280,15 @@ TEST_CASE("what rank 0 may not do no rank does", "[train]") {
   const store::RunLock held(trainings / "run");
   const auto error = agreed_error(trainings.run(2, "run"));
   CHECK_THAT(error, Contains("2: ") && Contains("run"));
+  CHECK_FALSE(fs::exists(trainings / "run" / "run.db"));
+}
+
+TEST_CASE("a start that fails before its run begins leaves no database", "[train]") {
+  const Trainings trainings;
+  std::ofstream(trainings / "weights.pt") << "no weights";
+  const auto error = agreed_error(
+      trainings.run(2, "run", {"load_weights=" + (trainings / "weights.pt").string()}));
+  CHECK_THAT(error, Contains("4: ") && Contains("weights.pt"));
   CHECK_FALSE(fs::exists(trainings / "run" / "run.db"));
 }
 
