@@ -90,7 +90,7 @@ if command -v cmake >/dev/null; then
     printf '#define TORCH_VERSION_%s\n' 'MAJOR 2' "MINOR $3" 'PATCH 1' >"$work/$1/include/torch/$2/version.h"; }
   torch "new/torch" headeronly 11 && torch old csrc/api/include/torch 7 && torch older csrc/api/include/torch 5
   mkdir -p "$work/bare/lib" && touch "$work/bare/lib/libtorch_cpu.so"
-  libtorch_in() { cmake -S "$work/project" -B "$work/project/build" "-DOLMO_LIBTORCH=$1" 2>&1 | tr -s ' \n' ' '; }
+  libtorch_in() { cmake -G Ninja -S "$work/project" -B "$work/project/build" "-DOLMO_LIBTORCH=$1" 2>&1 | tr -s ' \n' ' '; }
   expect "a LibTorch" 0 "LibTorch 2.11.1 in $work/new/torch -- Config" libtorch_in "$work/new"
   expect "another LibTorch in the same build" 0 "LibTorch 2.7.1 in $work/old -- Config" libtorch_in "$work/old"
   expect "too old a LibTorch" 1 "LibTorch in $work/older is 2.5.1; 2.6 or newer is needed." libtorch_in "$work/older"

@@ -114,7 +114,7 @@ TEST_CASE("tasks of srun train with the bits of one process", "[cli]") {
                  "SLURM_NTASKS=2",
                  "SLURM_STEP_NUM_TASKS=2",
                  "SLURM_STEP_TASKS_PER_NODE=2",
-                 "SLURM_STEP_NODELIST=localhost"};
+                 "SLURM_STEP_NODELIST=127.0.0.1"};
   });
   for (const auto& rank : ranks) {
     const auto ended = rank->wait();

@@ -12,7 +12,7 @@ namespace olmo::dist {
 namespace {
 
 TEST_CASE("a process that finds no store", "[.dist-no-store]") {
-  TcpPlace place{"localhost", 0};
+  TcpPlace place{"127.0.0.1", 0};
   { const auto closed = host_tcp_store(place); }
   CHECK_THROWS_AS(join_tcp_store(place, {.connect = std::chrono::milliseconds(50)}), Error);
 }

@@ -275,7 +275,7 @@ TEST_CASE("worlds of one process that several threads use do not disturb each ot
 
 TEST_CASE("a world, and then a device", "[.dist-device]") {
   run_gloo_ranks(2, [](Communicator& ranks) { ranks.barrier(); });
-  TcpPlace place{"localhost", 0};
+  TcpPlace place{"127.0.0.1", 0};
   host_tcp_store(place)->set("x", "1");
   const Policy policy = ops::emulated::policy_of(Device::kCuda);
   CHECK(at::hasCUDA());  // false for good, if the world or the store had asked before

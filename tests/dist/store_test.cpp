@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 /// A store of each kind.
 struct AnyStore {
   explicit AnyStore(const std::string& kind) {
-    TcpPlace place{"localhost", 0};
+    TcpPlace place{"127.0.0.1", 0};
     if (kind == "memory") store = memory_store();
     if (kind == "file") store = file_store(folder / "store");
     if (kind == "tcp") store = host_tcp_store(place);

@@ -21,7 +21,7 @@ class Host {
       : child_({"/proc/self/exe", "a process that hosts a store"}, folder_ / "host", std::nullopt,
                [this] { ::setenv("OLMO_TEST_STORE", (folder_ / "store").c_str(), 1); }) {
     const auto port = file_store(folder_ / "store")->wait("port", 60s);
-    place_ = {"localhost", static_cast<std::uint16_t>(std::stoi(port))};
+    place_ = {"127.0.0.1", static_cast<std::uint16_t>(std::stoi(port))};
   }
   [[nodiscard]] const TcpPlace& place() const { return place_; }
   void kill() const { child_.signal(SIGKILL); }
@@ -36,7 +36,7 @@ class Host {
 TEST_CASE("a process that hosts a store", "[.dist-host]") {
   const char* const folder = std::getenv("OLMO_TEST_STORE");
   REQUIRE(folder != nullptr);
-  TcpPlace place{"localhost", 0};
+  TcpPlace place{"127.0.0.1", 0};
   const auto store = host_tcp_store(place);
   file_store(folder)->set("port", std::to_string(place.port));
   for (;;) ::pause();
@@ -69,7 +69,7 @@ TEST_CASE("a store whose host is killed says that it does not answer", "[dist]")
   const auto store = join_tcp_store(host.place());
   store->set("x", "1");
   host.kill();
-  CHECK_THROWS_WITH(store->get("x"), Contains("the store at localhost"));
+  CHECK_THROWS_WITH(store->get("x"), Contains("the store at 127.0.0.1"));
 }
 
 TEST_CASE("a store whose host is stopped holds nobody longer than the limit", "[dist]") {
@@ -99,7 +99,7 @@ TEST_CASE("each thread that waits for a stopped host is told that it does not an
 }
 
 TEST_CASE("a port that is taken, and one where nobody listens, are named", "[dist]") {
-  TcpPlace taken{"localhost", 0};
+  TcpPlace taken{"127.0.0.1", 0};
   {
     const auto store = host_tcp_store(taken);
     CHECK_THROWS_WITH(host_tcp_store(taken),
