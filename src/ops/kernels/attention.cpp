@@ -132,7 +132,7 @@ Buffers carve(const AttentionProblem<Element>& a, float* workspace) {
   b.out = carver.take(kQueries * width);
   b.lanes = carver.take(16 * kQueries);
   b.seen = carver.take(kQueries);
-  b.size = carver.next - workspace;
+  b.size = carver.size;
   return b;
 }
 
@@ -195,7 +195,7 @@ ForestBuffers carve(const ForestProblem<Element>& f, float* workspace) {
   b.out = carver.take(kQueries * padded_dim(f.head_dim));
   b.lanes = carver.take(16 * kQueries);
   b.seen = carver.take(kQueries);
-  b.size = carver.next - workspace;
+  b.size = carver.size;
   return b;
 }
 

@@ -37,7 +37,7 @@ Buffers carve(const AttentionProblem<Element>& a, float* workspace) {
   b.dweights = carver.take((kKeyBlock + kQueries) * kQueries);
   b.delta = carver.take(kQueries);
   b.lse = carver.take(kQueries);
-  b.size = carver.next - workspace;
+  b.size = carver.size;
   return b;
 }
 

@@ -26,12 +26,13 @@ OLMO_INLINE std::int64_t padded_dim(std::int64_t head_dim) {
 }
 
 /// Hands out pieces of a workspace, each on a 64-byte boundary and with room for what packing
-/// writes past its end.
+/// writes past its end. Without a workspace it only counts.
 struct Carver {
-  float* next;
+  float* workspace;
+  std::int64_t size = 0;  ///< of the pieces so far, in floats
   float* take(std::int64_t floats) {
-    float* piece = next;
-    next += rounded_up(floats + 16, 16);
+    float* piece = workspace == nullptr ? nullptr : workspace + size;
+    size += rounded_up(floats + 16, 16);
     return piece;
   }
 };

@@ -12,7 +12,8 @@ namespace {
 
 std::vector<std::string> some_lines() {
   std::vector<std::string> lines = {"", "first", std::string(700'000, 'x')};
-  for (int i = 0; i < 400'000; ++i) lines.push_back("line " + std::to_string(i * 7919 % 104729));
+  for (std::int64_t i = 0; i < 400'000; ++i)
+    lines.push_back("line " + std::to_string(i * 7919 % 104729));
   return lines;
 }
 
