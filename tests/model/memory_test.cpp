@@ -226,7 +226,7 @@ TEST_CASE("scoring more rows than a micro-batch has makes the buffers as large a
 }
 
 TEST_CASE("under numerics=fast what a CPU's products of bf16 take for a while is planned",
-          "[model]") {
+          "[model][not-sanitized]") {
   auto config = olmo::test::tiny_config();
   config.vocab_size = 16384;
   config.embedding_size = std::nullopt;

@@ -20,7 +20,7 @@ bool begins_with(const std::string& text, const std::string& start) {
 TEST_CASE("two measurements of one machine's peak agree", "[train]") {
   const PeakFlops first(one_thread()), second(one_thread());
   INFO(*first.value() << " and " << *second.value());
-  const auto [low, high] = std::minmax(*first.value(), *second.value());
+  const auto [low, high] = std::minmax({*first.value(), *second.value()});
   CHECK(high < 1.5 * low);
   CHECK(begins_with(first.source(), "measured: fused multiply-adds, "));
 }
