@@ -72,9 +72,10 @@ std::int64_t pieces_per_head(int threads, const AttentionShape& s) {
 }
 
 // Calls add(sequence, kv_head, begin, end) for every piece, ranges of positions on tile borders,
-// late ones first.
+// late ones first. Empty sequences have none, and maybe no memory that a kernel could point into.
 template <class Add>
 void for_pieces(const AttentionShape& s, std::int64_t pieces, const Add& add) {
+  if (s.length == 0) return;
   const auto tiles = (s.length + kAttentionTile - 1) / kAttentionTile;
   for (auto piece = pieces - 1; piece >= 0; --piece) {
     const auto begin = tiles * piece / pieces * kAttentionTile;

@@ -96,6 +96,7 @@ TEST_CASE("first losses in bf16, or in a precision that no record tells, may dif
 TEST_CASE("first losses of a log are never compared finer than its decimals", "[report]") {
   store::RecordedRun rounded = a_run(R"({"precision":"fp32"})");
   rounded.imported = true;
+  rounded.steps.batch = rounded.steps.chain = {};
   rounded.steps.step = {1, 2, 3, 4, 5};
   rounded.steps.tokens = {8, 16, 24, 32, 40};
   rounded.steps.loss = {10.01, 9.5, 9.12, 8.87, 8.5};
