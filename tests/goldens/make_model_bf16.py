@@ -48,23 +48,24 @@ def layer_norm_in_fp32(x, shape, weight=None, bias=None, eps=1e-5, original=F.la
 class Attention(torch.autograd.Function):
     """Causal, of bf16 q, k, v: exponentials are rounded before v and divided after it; sums are in `dtype`.
 
-    The query heads that share a head of k and v add to its gradient in one sum, which is rounded once.
+    The query heads that share a head of k and v add to its gradient in one sum, which is rounded once. `noisy` is applied to
+    every value before it is rounded.
     """
 
     @staticmethod
     @torch.autocast("cpu", enabled=False)
-    def forward(ctx, q, k, v, dtype):
+    def forward(ctx, q, k, v, dtype, noisy=lambda x: x):
         scale = float(np.float32(q.shape[-1] ** -0.5))
         group = q.shape[1] // k.shape[1]
         q_, k_, v_ = q.to(dtype), *(t.to(dtype).repeat_interleave(group, dim=1) for t in (k, v))
         causal = torch.ones(q.shape[-2], q.shape[-2], dtype=torch.bool).tril()
         scores = (q_ @ k_.transpose(-1, -2) * scale).float().masked_fill(~causal, -torch.inf)
         top = scores.amax(-1, keepdim=True)
-        exponentials = (scores - top).exp()
+        exponentials = noisy((scores - top).exp())
         total = exponentials.sum(-1, keepdim=True)
-        out = (exponentials.bfloat16().to(dtype) @ v_ / total).bfloat16()
+        out = noisy(exponentials.bfloat16().to(dtype) @ v_ / total).bfloat16()
         ctx.save_for_backward(q, k, v, out, (scores - (top + total.log())).exp())
-        ctx.dtype, ctx.scale, ctx.group = dtype, scale, group
+        ctx.dtype, ctx.scale, ctx.group, ctx.noisy = dtype, scale, group, noisy
         return out
 
     @staticmethod
@@ -75,9 +76,10 @@ class Attention(torch.autograd.Function):
         k, v = (t.repeat_interleave(ctx.group, dim=1) for t in (k, v))
         dv = p.bfloat16().to(ctx.dtype).transpose(-1, -2) @ dout
         dp = (dout @ v.transpose(-1, -2) - (dout * out).sum(-1, keepdim=True)).float()
-        ds = (p * dp).bfloat16().to(ctx.dtype)
+        ds = ctx.noisy(p * dp).bfloat16().to(ctx.dtype)
         dq, dk = ds @ k * ctx.scale, of_group(ds.transpose(-1, -2) @ q) * ctx.scale
-        return dq.bfloat16(), dk.bfloat16(), of_group(dv).bfloat16(), None
+        dq, dk, dv = (ctx.noisy(t).bfloat16() for t in (dq, dk, of_group(dv)))
+        return dq, dk, dv, None, None
 
 
 class Linear64(torch.autograd.Function):

@@ -1,0 +1,167 @@
+"""Trains by OLMo's own trainer on a CPU, from an OLMo config, in one of several arithmetics. scripts/against_olmo.py uses it.
+
+Needs: as make_trajectory.py
+
+`fp32`, `fp64`: as torch computes them. `bf16`: OLMo's amp_bf16 as a GPU rounds it, in the definition that the config's
+distributed_strategy chooses; see make_model_bf16.py. `noisy`: the same, with every value that is rounded to bf16 moved before by up
+to 2^-22 of its size, which is what another order of sums or another exponential does.
+"""
+
+import contextlib
+import functools
+
+import make_model_bf16
+import make_trajectory
+import torch
+import torch.nn.functional as F
+from olmo.config import TrainConfig
+from olmo.model import OLMo, OLMoBlock
+
+AUTOCAST = torch.autocast
+LINEAR, LAYER_NORM, EMBEDDING, VECTOR_NORM = F.linear, F.layer_norm, F.embedding, torch.linalg.vector_norm
+ATTENTION = OLMoBlock._scaled_dot_product_attention
+
+
+class CpuAutocast(AUTOCAST):
+    """The trainer asks for CUDA's; in fp32 there is nothing to cast."""
+
+    def __init__(self, device_type, **settings):
+        if settings.get("dtype") == torch.float32:
+            settings = dict(enabled=False)
+        super().__init__("cpu", **settings)
+
+
+class Noise:
+    def __init__(self, seed):
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def __call__(self, x):
+        up_to_one = 2 * torch.rand(x.shape, generator=self.generator, dtype=torch.float64) - 1
+        return x * (1 + up_to_one * 2.0**-22)
+
+
+class Embedding(torch.autograd.Function):
+    """Its gradient as a GPU adds it: one sum in fp32 for each id, rounded once. torch rounds each addition on a CPU."""
+
+    @staticmethod
+    def forward(ctx, ids, weight):
+        ctx.ids, ctx.weight = ids, weight
+        return EMBEDDING(ids, weight)
+
+    @staticmethod
+    def backward(ctx, dy):
+        gradient = torch.zeros(ctx.weight.shape)
+        gradient.index_put_((ctx.ids.flatten(),), dy.flatten(0, -2).float(), accumulate=True)
+        return None, gradient.to(ctx.weight.dtype)
+
+
+class NoisyLinear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w, noisy):
+        ctx.save_for_backward(x, w)
+        ctx.noisy = noisy
+        return noisy(x.double() @ w.double().t()).bfloat16()
+
+    @staticmethod
+    def backward(ctx, dy):
+        x, w = (t.double() for t in ctx.saved_tensors)
+        dy = dy.double()
+        return ctx.noisy(dy @ w).bfloat16(), ctx.noisy(dy.flatten(0, -2).t() @ x.flatten(0, -2)).bfloat16(), None
+
+
+class Noisy(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, noisy):
+        ctx.noisy = noisy
+        return noisy(x).to(x.dtype)
+
+    @staticmethod
+    def backward(ctx, dy):
+        return ctx.noisy(dy).to(dy.dtype), None
+
+
+def compute_as(arithmetic, seed):
+    """Sets torch's and OLMo's functions; `seed` is that of the noise."""
+    torch.autocast = CpuAutocast
+    F.linear, F.layer_norm, F.embedding, torch.linalg.vector_norm = LINEAR, LAYER_NORM, EMBEDDING, VECTOR_NORM
+    OLMoBlock._scaled_dot_product_attention = ATTENTION
+    torch.set_default_dtype(torch.float64 if arithmetic == "fp64" else torch.float32)
+    if arithmetic == "fp64":
+        # The optimizer asks for norms in float32, which torch refuses to take of float64 tensors.
+        torch.linalg.vector_norm = lambda x, order, dtype=None: VECTOR_NORM(x, order)
+    if arithmetic in ("fp32", "fp64"):
+        return
+    F.embedding = lambda ids, weight, *more, **settings: Embedding.apply(ids, weight)
+    F.layer_norm = make_model_bf16.layer_norm_in_fp32
+    make_model_bf16.sums_in(torch.float32, LINEAR)
+    if arithmetic == "noisy":
+        noisy = Noise(seed)
+        inside = lambda x, *rest: Noisy.apply(LAYER_NORM(Noisy.apply(x, noisy), *rest), noisy)
+        F.layer_norm = functools.partial(make_model_bf16.layer_norm_in_fp32, original=inside)
+        F.linear = lambda x, w, bias=None: NoisyLinear.apply(x.bfloat16(), w.bfloat16(), noisy)
+        OLMoBlock._scaled_dot_product_attention = (
+            lambda self, q, k, v, **_: make_model_bf16.Attention.apply(q, k, v, torch.float64, noisy))
+
+
+class OneProcess(make_trajectory.OneProcess):
+    """FSDP's `mixed` gives the model one bf16 copy of its parameters, and adds up in fp32 what flows back to each of them."""
+
+    no_sync = contextlib.nullcontext
+
+    def __init__(self, model, mixed):
+        super().__init__(model)
+        self.mixed = mixed
+
+    def forward(self, *args, **kwargs):
+        if not self.mixed:
+            return self.module(*args, **kwargs)
+        copies = {name: parameter.bfloat16() for name, parameter in self.module.named_parameters()}
+        return torch.func.functional_call(self.module, copies, args, kwargs)
+
+
+def raise_logits(trainer):
+    """CUDA's autocast computes losses of bf16 logits in fp32; the CPU's does not. The trainer forgets the z-loss's factor."""
+    loss, factor = trainer.loss_fn, trainer.cfg.auxiliary_loss_multiplier
+
+    def raised(logits, labels, **settings):
+        with AUTOCAST("cpu", enabled=False):
+            logits = logits.float() if logits.dtype == torch.bfloat16 else logits
+            return loss(logits, labels, z_loss_multiplier=factor, **settings)
+
+    trainer.loss_fn = raised
+
+
+def load(config_file):
+    """What OLMo's scripts/train.py makes of a config file for one process."""
+    cfg = TrainConfig.load(config_file)
+    cfg.device_train_batch_size = cfg.global_train_batch_size
+    cfg.device_train_grad_accum = cfg.device_train_batch_size // cfg.device_train_microbatch_size
+    if (no_decay := cfg.optimizer.no_decay_norm_and_bias) is not None:
+        cfg.optimizer.decay_norm_and_bias = cfg.optimizer.decay_embeddings = not no_decay
+    cfg.optimizer.metrics_log_interval = 1  # every step tells all that it knows
+    return cfg
+
+
+def initial_weights(config_file, seed):
+    torch.manual_seed(seed)
+    model = OLMo(TrainConfig.load(config_file).model)
+    model.reset_parameters()
+    return {name: weight.detach().clone() for name, weight in model.state_dict().items()}
+
+
+def train(config_file, weights, arithmetic, seed=0):
+    """Returns the facts of every step, the first moments after the first step, and the weights at the end."""
+    compute_as(arithmetic, seed)
+    cfg = load(config_file)
+    trainer = make_trajectory.trainer_of(cfg, weights, torch.float64 if arithmetic == "fp64" else torch.float32)
+    trainer.dist_model = OneProcess(trainer.model, cfg.precision == "amp_bf16" and cfg.distributed_strategy == "fsdp")
+    raise_logits(trainer)
+    first = {}
+
+    def keep_first(optimizer, args, kwargs):
+        for name, parameter in trainer.model.named_parameters():
+            first.setdefault(name, optimizer.state[parameter]["exp_avg"].double().clone())
+
+    trainer.optim.register_step_post_hook(keep_first)
+    steps, final = make_trajectory.train(trainer, trainer.max_steps)
+    return steps, first, {name: weight.double() for name, weight in final.items()}
