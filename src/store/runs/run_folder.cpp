@@ -14,7 +14,6 @@
 #include "core/error.h"
 #include "core/files/input_file.h"
 #include "core/files/json.h"
-#include "core/files/output_file.h"
 #include "core/files/recorded_json.h"
 #include "core/process/terminal.h"
 #include "store/file_system.h"
@@ -171,7 +170,7 @@ RunLock::RunLock(fs::path run_dir)
     : run_dir_(std::move(run_dir)), path_(run_dir_ / kRunLockName), text_(to_text(this_process())) {
   try {
     for (int i = 0; i < kTries; ++i) {
-      made_folder_ = make_folders(run_dir_) || made_folder_;
+      folders_.emplace(run_dir_);
       if (try_once()) return;
       if (fd_ >= 0) ::close(fd_);
       fd_ = -1;
@@ -187,7 +186,6 @@ RunLock::RunLock(fs::path run_dir)
 RunLock::~RunLock() {
   if (held()) ::unlink(path_.c_str());
   ::close(fd_);
-  if (made_folder_) ::rmdir(run_dir_.c_str());  // does nothing unless it is empty
 }
 
 bool RunLock::held() const { return leads_to(path_, fd_) && text_of(fd_) == text_; }

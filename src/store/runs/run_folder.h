@@ -34,6 +34,8 @@
 #include <optional>
 #include <string>
 
+#include "core/files/output_file.h"
+
 namespace olmo::store {
 
 inline constexpr char kRunLockName[] = "run.lock";
@@ -43,7 +45,7 @@ class RunLock {
   /// Makes the folder if there is none. Throws Error(kUsage) if another process has the folder, or
   /// had it and may still run, naming it and what to do; or if the folder cannot be written.
   explicit RunLock(std::filesystem::path run_dir);
-  /// Removes the file, and the folder if it was made here and is empty.
+  /// Removes the file, and those folders that were made here and are empty.
   ~RunLock();
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;
@@ -65,7 +67,7 @@ class RunLock {
   std::filesystem::path path_;
   std::string text_;  ///< of this process, as the file must say
   int fd_ = -1;
-  bool made_folder_ = false;
+  std::optional<NewFolders> folders_;
   std::optional<std::string> broken_;
 };
 

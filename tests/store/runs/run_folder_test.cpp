@@ -67,18 +67,19 @@ LockHolder elsewhere() {
 
 TEST_CASE("a run folder is given to one at a time, and the other is told who has it", "[store]") {
   const TemporaryDirectory folder;
+  const fs::path run = folder / "above" / "run";
   {
-    const RunLock lock(folder / "run");
+    const RunLock lock(run);
     CHECK(lock.held());
     CHECK_FALSE(lock.broken());
-    const auto sentence = refusal(folder / "run");
+    const auto sentence = refusal(run);
     INFO(sentence);
     CHECK(says(sentence, "process " + std::to_string(::getpid()) + " on "));
     CHECK(says(sentence, "wait"));
     CHECK(lock.held());
   }
-  CHECK_FALSE(fs::exists(folder / "run"));  // which the lock had made, and nobody had used
-  CHECK(refusal(folder / "run").empty());
+  CHECK_FALSE(fs::exists(folder / "above"));  // which the lock had made, and nobody had used
+  CHECK(refusal(run).empty());
 }
 
 TEST_CASE("an orderly end leaves no lock file and everything else", "[store]") {
