@@ -103,7 +103,8 @@ TEST_CASE("how often repeats would certify is told as report plan reckons it", "
   const Claim nothing_tested{.scope = Scope::kSetups};
   const std::string sentence = what_makes_stronger(nothing_tested, {});
   const std::map<std::int64_t, std::string> words = {{6, "six in "}, {8, "eight in "}};
-  for (const auto& row : make_plan(facts).tables.at(0).rows) {
+  const Plan plan = make_plan(facts);
+  for (const auto& row : plan.tables.at(0).rows) {
     const auto word = words.find(row.count);
     if (word == words.end()) continue;
     CHECK(sentence.find(word->second + std::to_string(std::lround(100 * row.power)) + " %") !=
