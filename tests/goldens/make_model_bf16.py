@@ -45,6 +45,10 @@ def layer_norm_in_fp32(x, shape, weight=None, bias=None, eps=1e-5, original=F.la
     return y if torch.is_autocast_enabled("cpu") else y.to(x.dtype)
 
 
+def exactly(x):
+    return x
+
+
 class Attention(torch.autograd.Function):
     """Causal, of bf16 q, k, v: exponentials are rounded before v and divided after it; sums are in `dtype`.
 
@@ -54,7 +58,7 @@ class Attention(torch.autograd.Function):
 
     @staticmethod
     @torch.autocast("cpu", enabled=False)
-    def forward(ctx, q, k, v, dtype, noisy=lambda x: x):
+    def forward(ctx, q, k, v, dtype, noisy=exactly):
         scale = float(np.float32(q.shape[-1] ** -0.5))
         group = q.shape[1] // k.shape[1]
         q_, k_, v_ = q.to(dtype), *(t.to(dtype).repeat_interleave(group, dim=1) for t in (k, v))
@@ -83,24 +87,25 @@ class Attention(torch.autograd.Function):
 
 
 class Linear64(torch.autograd.Function):
-    """The product of bf16 matrices, each sum in fp64 and rounded once."""
+    """The product of bf16 matrices, each sum in fp64 and rounded once, after `noisy` was applied to it."""
 
     @staticmethod
-    def forward(ctx, x, w):
+    def forward(ctx, x, w, noisy=exactly):
         ctx.save_for_backward(x, w)
-        return (x.double() @ w.double().t()).bfloat16()
+        ctx.noisy = noisy
+        return noisy(x.double() @ w.double().t()).bfloat16()
 
     @staticmethod
     def backward(ctx, dy):
         x, w = (t.double() for t in ctx.saved_tensors)
         dy = dy.double()
-        return (dy @ w).bfloat16(), (dy.flatten(0, -2).t() @ x.flatten(0, -2)).bfloat16()
+        return ctx.noisy(dy @ w).bfloat16(), ctx.noisy(dy.flatten(0, -2).t() @ x.flatten(0, -2)).bfloat16(), None
 
 
-def sums_in(dtype, linear=F.linear):
+def sums_in(dtype, linear=F.linear, noisy=exactly):
     """Attention and linear layers whose sums are in fp32 (torch's own products) or in fp64."""
-    OLMoBlock._scaled_dot_product_attention = lambda self, q, k, v, **_: Attention.apply(q, k, v, dtype)
-    wide = lambda x, w, bias=None: Linear64.apply(x.bfloat16(), w.bfloat16())
+    OLMoBlock._scaled_dot_product_attention = lambda self, q, k, v, **_: Attention.apply(q, k, v, dtype, noisy)
+    wide = lambda x, w, bias=None: Linear64.apply(x.bfloat16(), w.bfloat16(), noisy)
     F.linear = linear if dtype == torch.float32 else wide
 
 

@@ -82,6 +82,16 @@ def token_ids():
     return ((numbers * numbers * 2654435761 % 2**32 >> 16) % 126).astype(np.uint16)
 
 
+def for_one_process(cfg):
+    """What OLMo's scripts/train.py fills in; every step tells all that it knows."""
+    cfg.device_train_batch_size = cfg.global_train_batch_size
+    cfg.device_train_grad_accum = cfg.device_train_batch_size // cfg.device_train_microbatch_size
+    if (no_decay := cfg.optimizer.no_decay_norm_and_bias) is not None:
+        cfg.optimizer.decay_norm_and_bias = cfg.optimizer.decay_embeddings = not no_decay
+    cfg.optimizer.metrics_log_interval = 1
+    return cfg
+
+
 def trainer_of(cfg, init, dtype=torch.float32):
     model = OLMo(cfg.model)
     model.load_state_dict(init)
@@ -104,10 +114,7 @@ def build_trainer(case, folder, init, dtype):
         data=DataConfig(paths=[f"{folder}/tokens.npy"], memmap_dtype="uint16", drop_last=True, num_workers=0,
                         seed=case["data_seed"]),
     )
-    cfg.optimizer.metrics_log_interval = 1
-    cfg.device_train_batch_size = cfg.global_train_batch_size
-    cfg.device_train_grad_accum = cfg.device_train_batch_size // cfg.device_train_microbatch_size
-    return trainer_of(cfg, init, dtype)
+    return trainer_of(for_one_process(cfg), init, dtype)
 
 
 def train(trainer, count):
@@ -140,10 +147,14 @@ def run(case, init, dtype):
         return train(build_trainer(case, folder, init, dtype), STEPS)
 
 
-def run_in_float64(case, init):
+def norm_in_own_type(x, order, dtype=None, norm=torch.linalg.vector_norm):
     """The optimizer asks for float32 norms, which torch refuses to take of float64 tensors."""
+    return norm(x, order)
+
+
+def run_in_float64(case, init):
     narrow = torch.linalg.vector_norm
-    torch.linalg.vector_norm = lambda x, order, dtype=None: narrow(x, order)
+    torch.linalg.vector_norm = norm_in_own_type
     try:
         return run(case, init, torch.float64)
     finally:

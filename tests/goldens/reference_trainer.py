@@ -55,20 +55,6 @@ class Embedding(torch.autograd.Function):
         return None, gradient.to(ctx.weight.dtype)
 
 
-class NoisyLinear(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, w, noisy):
-        ctx.save_for_backward(x, w)
-        ctx.noisy = noisy
-        return noisy(x.double() @ w.double().t()).bfloat16()
-
-    @staticmethod
-    def backward(ctx, dy):
-        x, w = (t.double() for t in ctx.saved_tensors)
-        dy = dy.double()
-        return ctx.noisy(dy @ w).bfloat16(), ctx.noisy(dy.flatten(0, -2).t() @ x.flatten(0, -2)).bfloat16(), None
-
-
 class Noisy(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, noisy):
@@ -80,27 +66,25 @@ class Noisy(torch.autograd.Function):
         return ctx.noisy(dy).to(dy.dtype), None
 
 
-def compute_as(arithmetic, seed):
+def compute_as(arithmetic, seed=0):
     """Sets torch's and OLMo's functions; `seed` is that of the noise."""
     torch.autocast = CpuAutocast
     F.linear, F.layer_norm, F.embedding, torch.linalg.vector_norm = LINEAR, LAYER_NORM, EMBEDDING, VECTOR_NORM
     OLMoBlock._scaled_dot_product_attention = ATTENTION
     torch.set_default_dtype(torch.float64 if arithmetic == "fp64" else torch.float32)
     if arithmetic == "fp64":
-        # The optimizer asks for norms in float32, which torch refuses to take of float64 tensors.
-        torch.linalg.vector_norm = lambda x, order, dtype=None: VECTOR_NORM(x, order)
+        torch.linalg.vector_norm = make_trajectory.norm_in_own_type
     if arithmetic in ("fp32", "fp64"):
         return
     F.embedding = lambda ids, weight, *more, **settings: Embedding.apply(ids, weight)
-    F.layer_norm = make_model_bf16.layer_norm_in_fp32
-    make_model_bf16.sums_in(torch.float32, LINEAR)
-    if arithmetic == "noisy":
+    if arithmetic == "bf16":
+        F.layer_norm = make_model_bf16.layer_norm_in_fp32
+        make_model_bf16.sums_in(torch.float32, LINEAR)
+    else:
         noisy = Noise(seed)
         inside = lambda x, *rest: Noisy.apply(LAYER_NORM(Noisy.apply(x, noisy), *rest), noisy)
         F.layer_norm = functools.partial(make_model_bf16.layer_norm_in_fp32, original=inside)
-        F.linear = lambda x, w, bias=None: NoisyLinear.apply(x.bfloat16(), w.bfloat16(), noisy)
-        OLMoBlock._scaled_dot_product_attention = (
-            lambda self, q, k, v, **_: make_model_bf16.Attention.apply(q, k, v, torch.float64, noisy))
+        make_model_bf16.sums_in(torch.float64, noisy=noisy)
 
 
 class OneProcess(make_trajectory.OneProcess):
@@ -131,18 +115,8 @@ def raise_logits(trainer):
     trainer.loss_fn = raised
 
 
-def load(config_file):
-    """What OLMo's scripts/train.py makes of a config file for one process."""
-    cfg = TrainConfig.load(config_file)
-    cfg.device_train_batch_size = cfg.global_train_batch_size
-    cfg.device_train_grad_accum = cfg.device_train_batch_size // cfg.device_train_microbatch_size
-    if (no_decay := cfg.optimizer.no_decay_norm_and_bias) is not None:
-        cfg.optimizer.decay_norm_and_bias = cfg.optimizer.decay_embeddings = not no_decay
-    cfg.optimizer.metrics_log_interval = 1  # every step tells all that it knows
-    return cfg
-
-
 def initial_weights(config_file, seed):
+    compute_as("fp32")  # whatever this process trained before
     torch.manual_seed(seed)
     model = OLMo(TrainConfig.load(config_file).model)
     model.reset_parameters()
@@ -152,7 +126,7 @@ def initial_weights(config_file, seed):
 def train(config_file, weights, arithmetic, seed=0):
     """Returns the facts of every step, the first moments after the first step, and the weights at the end."""
     compute_as(arithmetic, seed)
-    cfg = load(config_file)
+    cfg = make_trajectory.for_one_process(TrainConfig.load(config_file))
     trainer = make_trajectory.trainer_of(cfg, weights, torch.float64 if arithmetic == "fp64" else torch.float32)
     trainer.dist_model = OneProcess(trainer.model, cfg.precision == "amp_bf16" and cfg.distributed_strategy == "fsdp")
     raise_logits(trainer)

@@ -38,10 +38,7 @@ def config_of(recorded, tokens, folder):
         softmax_auxiliary_loss=recorded["softmax_auxiliary_loss"],
         data=DataConfig(paths=[str(tokens)], memmap_dtype="uint16", drop_last=recorded["drop_last"], num_workers=0,
                         seed=recorded["data_seed"]))
-    cfg.optimizer.metrics_log_interval = 1
-    cfg.device_train_batch_size = cfg.global_train_batch_size
-    cfg.device_train_grad_accum = cfg.device_train_batch_size // cfg.device_train_microbatch_size
-    return cfg
+    return make_trajectory.for_one_process(cfg)
 
 
 def perturbed(weights, seed):
