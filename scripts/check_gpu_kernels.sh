@@ -179,7 +179,7 @@ cat <<'END'
   queries take the one of 128, or of 64 where a head has at most 64 columns.
 - With two blocks on a multiprocessor one computes while the other waits. How much of a wait that hides is not known.
   What attention spills on sm_80 and sm_90 is read outside of these loops, but in the backward pass for keys and values, which
-  reads up to 19 words in a turn of the loop of 512.
+  reads up to 28 words in a turn of the loop of 512.
 - On gfx90a a packed instruction does two multiply-adds; shared memory has room for one block of attention on a compute
   unit, so those kernels have all registers, and nothing computes while that block waits.
 - Sums over rows (`olmo_*_parameters`) have one block for each sixteen columns: 128 for 2048 columns, each

@@ -31,6 +31,8 @@ void check(const char* op, const AttentionShape& s, const at::Tensor& qkv, const
                        {s.batch * s.length, (s.n_heads + 2 * s.n_kv_heads) * s.head_dim});
   require(op, "out", out, {s.batch * s.length, s.n_heads * s.head_dim}, qkv.scalar_type());
   require(op, "lse", lse, {s.batch, s.n_heads, s.length});
+  if (s.document_starts.defined())
+    require(op, "document_starts", s.document_starts, {s.batch * s.length}, at::kInt);
 }
 
 /// Without its tensors.
@@ -43,6 +45,8 @@ AttentionProblem<Element> problem_of(const AttentionShape& s) {
   p.n_kv_heads = s.n_kv_heads;
   p.head_dim = s.head_dim;
   p.window = s.is_sliding() ? s.window : kNoWindow;
+  if (s.document_starts.defined())
+    p.document_starts = kernel_input<std::int32_t>(s.document_starts);
   p.scale = 1.0F / std::sqrt(static_cast<float>(s.head_dim));
   return p;
 }
@@ -159,7 +163,7 @@ void backward_on_gpu(const Context& context, const AttentionShape& shape,
 void attention(const Context& context, const AttentionShape& shape, const at::Tensor& qkv,
                at::Tensor& out, at::Tensor& lse) {
   check("attention", shape, qkv, out, lse);
-  const bool gpu = on_gpu(context, "attention", {qkv, out, lse});
+  const bool gpu = on_gpu(context, "attention", {qkv, out, lse, shape.document_starts});
   if (is_fast(context, shape, qkv)) {
     flash_attention(context.policy, shape, qkv, out, lse);
   } else if (gpu) {
@@ -183,7 +187,8 @@ void attention_backward(const Context& context, const AttentionShape& shape, con
   check("attention_backward", shape, qkv, out, lse);
   require("attention_backward", "dout", dout, out.sizes(), qkv.scalar_type());
   require("attention_backward", "dqkv", dqkv, qkv.sizes(), qkv.scalar_type());
-  const bool gpu = on_gpu(context, "attention_backward", {dout, qkv, out, lse, dqkv});
+  const bool gpu =
+      on_gpu(context, "attention_backward", {dout, qkv, out, lse, dqkv, shape.document_starts});
   if (is_fast(context, shape, qkv)) {
     flash_attention_backward(context.policy, shape, dout, qkv, out, lse, dqkv);
   } else if (gpu) {
@@ -404,7 +409,7 @@ void run_forest_on_gpu(const Context& context, const ForestPlan& plan, const at:
 ForestPlan plan_forest(const Context& context, const AttentionShape& shape,
                        std::span<const TokenSegment> segments) {
   OLMO_CHECK(shape.n_kv_heads > 0 && shape.n_heads > 0 && shape.n_heads % shape.n_kv_heads == 0);
-  OLMO_CHECK(shape.batch == 1 && shape.head_dim > 0);
+  OLMO_CHECK(shape.batch == 1 && shape.head_dim > 0 && !shape.document_starts.defined());
   check_segments(segments, shape.length);
   // Packed keys and values are fp32, so that one plan serves inputs of either type.
   const auto& kernels = forest_kernels_for(context.policy.isa).fp32;

@@ -9,8 +9,8 @@
 
 namespace olmo::ops {
 
-/// Sizes of one attention call; n_kv_heads divides n_heads, and query head h reads key/value head h
-/// / (n_heads/n_kv_heads).
+/// Sizes of one attention call, and which keys a query sees; n_kv_heads divides n_heads, and query
+/// head h reads key/value head h / (n_heads/n_kv_heads).
 struct AttentionShape {
   std::int64_t batch = 0;
   std::int64_t length = 0;
@@ -18,6 +18,9 @@ struct AttentionShape {
   std::int64_t n_kv_heads = 0;
   std::int64_t head_dim = 0;
   std::int64_t window = 0;  ///< keys that a query sees, its own the last; 0: all
+  /// (batch*length) int32: the position in its sequence where the document of each row begins, none
+  /// before that of the row above; undefined: a sequence is one document.
+  at::Tensor document_starts = {};
 
   [[nodiscard]] bool is_sliding() const { return window > 0 && window < length; }
 };
@@ -33,7 +36,8 @@ struct AttentionShape {
 /// ascending of p_j * v_j) / s; lse = m + log(s). In bf16 all this is fp32, too, but that the p_j
 /// are rounded to bf16 for the products with v_j (s has them unrounded), and out when it is whole;
 /// p_j / s in place of p_j would have a third more error. Memory: one tile of score rows per
-/// thread. Sliding attention has j = i-window+1..i, and lane and order of a key stay those of its
+/// thread. Sliding attention has j = i-window+1..i, and attention within documents (OLMo's
+/// cu_doc_lens) none before the start of i's document; lane and order of a key stay those of its
 /// position. Under Numerics::kFast LibTorch's flash attention computes this and its gradient, where
 /// it has a kernel (ops/flash_attention.h); where it has none, ours do.
 void attention(const Context& context, const AttentionShape& shape, const at::Tensor& qkv,
@@ -45,7 +49,8 @@ void attention(const Context& context, const AttentionShape& shape, const at::Te
 /// chain over j ascending of ds_ij * k_j; dk_j and dv_j = chains over (query head of the group, i)
 /// ascending of ds_ij * q_i and p_ij * dout_i. In bf16 ds_ij = p_ij * (dp_ij - delta_i) is rounded,
 /// and dq_i and dk_j are multiplied by the scale when their sums are whole; p_ij is rounded for
-/// dv_j alone. Sums of sliding attention's dk_j and dv_j have +0 added when they are whole.
+/// dv_j alone. Where a query may see less than all keys up to its own, the sums of dk_j and dv_j
+/// have +0 added when they are whole.
 void attention_backward(const Context& context, const AttentionShape& shape, const at::Tensor& dout,
                         const at::Tensor& qkv, const at::Tensor& out, const at::Tensor& lse,
                         at::Tensor& dqkv);
@@ -56,7 +61,7 @@ std::int64_t attention_workspace(const Policy& policy, const AttentionShape& sha
 /// How attention over one forest is cut into tiles, and the memory for its packed keys and values;
 /// made once, used by every layer.
 struct ForestPlan {
-  AttentionShape shape;  ///< batch 1, length = rows of the forest, no window
+  AttentionShape shape;  ///< batch 1, length = rows of the forest; no window, no documents
   std::vector<ForestPiece> pieces;
   std::vector<std::int64_t> path;
   std::vector<ForestRun> runs;

@@ -40,7 +40,7 @@ struct Heads {
 }  // namespace
 
 bool has_flash_attention(const AttentionShape& shape, const at::Tensor& qkv) {
-  if (qkv.numel() == 0 || shape.is_sliding()) return false;
+  if (qkv.numel() == 0 || shape.is_sliding() || shape.document_starts.defined()) return false;
   if (qkv.is_cpu()) return true;
   return qkv.scalar_type() == at::kBFloat16 && shape.head_dim % 8 == 0 && shape.head_dim <= 256;
 }

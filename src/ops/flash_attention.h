@@ -7,9 +7,9 @@
 
 namespace olmo::ops {
 
-/// Whether there is a kernel for these tensors. There is none for sliding attention. On the CPU
-/// there is one for fp32 and bf16 and every head_dim; on a GPU only one for bf16, where head_dim is
-/// a multiple of 8 and at most 256.
+/// Whether there is a kernel for these tensors. There is none for sliding attention and within
+/// documents. On the CPU there is one for fp32 and bf16 and every head_dim; on a GPU only one for
+/// bf16, where head_dim is a multiple of 8 and at most 256.
 bool has_flash_attention(const AttentionShape& shape, const at::Tensor& qkv);
 
 /// attention() and attention_backward() where has_flash_attention(). The kernels read qkv where it

@@ -76,7 +76,9 @@ Results in_double(const Inputs& in) {
   const auto [q, k, v] = split(exact_qkv, s);
   const auto scores = q.matmul(k.transpose(2, 3)) / std::sqrt(static_cast<double>(s.head_dim));
   const auto ones = at::ones({s.length, s.length}, at::kBool);
-  const auto hidden = ones.triu(1) | ones.tril(-(s.window > 0 ? s.window : s.length));
+  auto hidden = ones.triu(1) | ones.tril(-(s.window > 0 ? s.window : s.length));
+  if (s.document_starts.defined())
+    hidden = hidden | (at::arange(s.length) < s.document_starts.view({s.batch, 1, s.length, 1}));
   const auto masked = scores.masked_fill(hidden, -std::numeric_limits<double>::infinity());
   const auto out = masked.softmax(-1).matmul(v).transpose(1, 2).reshape({s.batch * s.length, -1});
   out.backward(in.dout.to(at::kDouble));
@@ -96,12 +98,20 @@ struct Definition {
     for (std::int64_t b = 0; b < s.batch; ++b) {
       for (std::int64_t h = 0; h < s.n_heads; ++h) head(b, h);
     }
-    if (s.is_sliding())
+    if (s.is_sliding() || s.document_starts.defined())
       r.dqkv.narrow(1, s.n_heads * s.head_dim, 2 * s.n_kv_heads * s.head_dim).add_(0.0);
     if (type == at::kFloat) return;
     r.dqkv.narrow(1, 0, (s.n_heads + s.n_kv_heads) * s.head_dim).mul_(scale());
     r.dqkv = r.dqkv.to(type);
     r.out = r.out.to(type);
+  }
+
+  /// The first key that query i of sequence b sees.
+  [[nodiscard]] std::int64_t first_key(std::int64_t b, std::int64_t i) const {
+    const auto first = s.window > 0 ? std::max<std::int64_t>(i - s.window + 1, 0) : 0;
+    if (!s.document_starts.defined()) return first;
+    const std::int64_t start = s.document_starts[b * s.length + i].item<std::int32_t>();
+    return std::max(first, start);
   }
 
   [[nodiscard]] float scale() const { return 1.0F / std::sqrt(static_cast<float>(s.head_dim)); }
@@ -131,7 +141,7 @@ struct Definition {
       const float* q = rows + i * stride + h * d;
       const float* dout = in.dout.const_data_ptr<float>() + (b * s.length + i) * out_stride + h * d;
       float* out = r.out.mutable_data_ptr<float>() + (b * s.length + i) * out_stride + h * d;
-      const auto first = s.window > 0 ? std::max<std::int64_t>(i - s.window + 1, 0) : 0;
+      const auto first = first_key(b, i);
       auto score = at::full({i + 1}, -INFINITY);
       float* x = score.mutable_data_ptr<float>();
       for (std::int64_t j = first; j <= i; ++j)
@@ -173,6 +183,12 @@ struct Definition {
   Results r;
 };
 
+/// `shape` over documents of these lengths, which fill its sequences in their order.
+AttentionShape within_documents(AttentionShape shape, const std::vector<std::int64_t>& lengths) {
+  shape.document_starts = ref::document_starts(lengths, shape.length);
+  return shape;
+}
+
 }  // namespace
 
 TEST_CASE("attention agrees with LibTorch's in double", "[ops]") {
@@ -180,7 +196,9 @@ TEST_CASE("attention agrees with LibTorch's in double", "[ops]") {
        {AttentionShape{2, 130, 3, 3, 16}, AttentionShape{1, 67, 4, 2, 24},
         AttentionShape{2, 64, 6, 1, 64}, AttentionShape{1, 1, 2, 2, 5},
         AttentionShape{1, 300, 2, 2, 40}, AttentionShape{2, 130, 4, 2, 16, 1},
-        AttentionShape{1, 300, 2, 1, 24, 70}, AttentionShape{1, 300, 2, 2, 40, 299}}) {
+        AttentionShape{1, 300, 2, 1, 24, 70}, AttentionShape{1, 300, 2, 2, 40, 299},
+        within_documents({2, 130, 4, 2, 16}, {1, 64, 65, 70, 2, 58}),
+        within_documents({1, 300, 2, 1, 24, 70}, {90, 10, 200})}) {
     const auto in = inputs_for(s);
     const auto exact = in_double(in);
     const auto r = run(resolve_policy("portable", "auto", 2), in);
@@ -228,13 +246,63 @@ TEST_CASE("sliding attention is its scalar definition bit for bit", "[ops]") {
   check_definition(inputs_for({2, 300, 2, 2, 8, 130}, 30.0F));
 }
 
-TEST_CASE("a window that no sequence leaves changes no bit", "[ops]") {
+TEST_CASE("attention within documents is its scalar definition bit for bit", "[ops]") {
+  const std::vector<std::vector<std::int64_t>> documents = {
+      {200}, {1, 199}, {199, 1}, {64, 136}, {63, 1, 1, 64, 71}, {70, 60, 70}, {5, 6, 7, 100, 82}};
+  for (const auto& lengths : documents) {
+    const auto s = within_documents({1, 200, 2, 1, 20}, lengths);
+    for (const auto type : kTypes) check_definition(as(type, inputs_for(s, 2.0F)));
+  }
+  const std::vector<std::int64_t> single(200, 1);
+  check_definition(inputs_for(within_documents({1, 200, 2, 2, 8}, single), 2.0F));
+  check_definition(inputs_for(within_documents({2, 130, 4, 2, 8}, {130, 65, 65}), 30.0F));
+  check_definition(inputs_for(within_documents({2, 150, 2, 1, 8, 40}, {100, 50, 20, 130}), 30.0F));
+}
+
+TEST_CASE("what hides no key changes no bit of attention", "[ops]") {
   const auto policy = resolve_policy("portable", "auto", 2);
-  const AttentionShape all{2, 70, 4, 2, 16}, window{2, 70, 4, 2, 16, 70};
-  const auto expected = run(policy, inputs_for(all)), found = run(policy, inputs_for(window));
+  const AttentionShape all{2, 70, 4, 2, 16};
+  const auto expected = run(policy, inputs_for(all));
+  for (const auto& s :
+       {AttentionShape{2, 70, 4, 2, 16, 70}, within_documents(all, {all.length, all.length})}) {
+    const auto found = run(policy, inputs_for(s));
+    CHECK(ref::same_bits(found.out, expected.out));
+    CHECK(ref::same_bits(found.lse, expected.lse));
+    CHECK(ref::same_bits(found.dqkv, expected.dqkv));
+  }
+}
+
+TEST_CASE("attention within documents is that of each document to rounding", "[ops]") {
+  const auto policy = resolve_policy("portable", "auto", 2);
+  const std::vector<std::int64_t> lengths = {37, 64, 1, 98};
+  const auto in = inputs_for(within_documents({1, 200, 4, 2, 16}, lengths));
+  const auto whole = run(policy, in);
+  std::int64_t begin = 0;
+  for (const auto length : lengths) {
+    const AttentionShape alone{1, length, 4, 2, 16};
+    const auto rows = [&](const at::Tensor& t) { return t.narrow(0, begin, length); };
+    const auto one = run(policy, {alone, rows(in.qkv), rows(in.dout)});
+    CHECK(at::allclose(rows(whole.out), one.out, 1e-5, 1e-6));
+    CHECK(at::allclose(rows(whole.dqkv), one.dqkv, 1e-4, 1e-5));
+    begin += length;
+  }
+}
+
+TEST_CASE("fast attention keeps to documents, in every bit as the portable one", "[ops]") {
+  const auto in = inputs_for(within_documents({2, 130, 4, 2, 16}, {100, 30, 1, 129}));
+  const auto expected = run(resolve_policy("portable", "auto", 2), in);
+  const auto found = run(resolve_policy("fast", "auto", 2), in);
   CHECK(ref::same_bits(found.out, expected.out));
-  CHECK(ref::same_bits(found.lse, expected.lse));
   CHECK(ref::same_bits(found.dqkv, expected.dqkv));
+}
+
+TEST_CASE("attention refuses document starts of another size or type", "[ops]") {
+  const auto policy = resolve_policy("portable", "auto", 1);
+  auto in = inputs_for({1, 8, 1, 1, 8});
+  for (const auto& starts : {at::zeros({7}, at::kInt), at::zeros({8}, at::kLong)}) {
+    in.shape.document_starts = starts;
+    CHECK_THROWS_AS(run(policy, in), Error);
+  }
 }
 
 TEST_CASE("attention with large scores and subnormal values keeps the definition's bits", "[ops]") {

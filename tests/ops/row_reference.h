@@ -68,6 +68,18 @@ inline at::Tensor integers(std::int64_t count, std::int64_t bound, std::uint64_t
   return t;
 }
 
+/// AttentionShape::document_starts of documents of these lengths, which fill sequences of `length`
+/// positions one after the other.
+inline at::Tensor document_starts(const std::vector<std::int64_t>& lengths, std::int64_t length) {
+  std::vector<at::Tensor> parts;
+  std::int64_t begin = 0;
+  for (const auto count : lengths) {
+    parts.push_back(at::full({count}, begin % length, at::kInt));
+    begin += count;
+  }
+  return at::cat(parts);
+}
+
 /// What a bf16 tensor holds of fp32 numbers.
 inline at::Tensor narrowed(const at::Tensor& t) { return t.to(at::kBFloat16); }
 inline at::Tensor widened(const at::Tensor& t) { return t.to(at::kFloat); }

@@ -120,35 +120,40 @@ OLMO_INLINE TileRows<T> rows_of(const P& a, const HeadRows<const T>& head, int t
 /// Of a tile of queries the first tile of keys that one of them sees, and of a tile of keys the
 /// last one of queries that see one of them.
 template <class T>
-OLMO_INLINE int first_key_tile(const AttentionProblem<T>& a, int queries) {
-  const int first = queries * kSide - static_cast<int>(a.window) + 1;
+OLMO_INLINE int first_key_tile(const AttentionProblem<T>& a, std::int64_t sequence, int queries) {
+  const int first = static_cast<int>(first_key(a, sequence, std::int64_t{queries} * kSide));
   return first > 0 ? first / kSide : 0;
 }
 template <class T>
-OLMO_INLINE int last_query_tile(const AttentionProblem<T>& a, int keys) {
-  const int last = static_cast<int>((a.length - 1) / kSide);
-  const int seen = (keys * kSide + kSide - 1 + static_cast<int>(a.window) - 1) / kSide;
-  return seen < last ? seen : last;
+OLMO_INLINE int last_query_tile(const AttentionProblem<T>& a, std::int64_t sequence, int keys) {
+  const int last_key = keys * kSide + kSide - 1;
+  int last = static_cast<int>((a.length - 1) / kSide);
+  const int seen = (last_key + static_cast<int>(a.window) - 1) / kSide;
+  if (seen < last) last = seen;
+  while (last > keys && first_key(a, sequence, std::int64_t{last} * kSide) > last_key) --last;
+  return last;
 }
 
 template <class T>
 struct SequenceKeys {
   const AttentionProblem<T>& a;
   HeadRows<const T> keys, values;
+  std::int64_t sequence;
   int begin, end;
 
   OLMO_INLINE SequenceKeys(const AttentionProblem<T>& problem, const HeadRows<const T>& key_head,
-                           const HeadRows<const T>& value_head, int queries)
+                           const HeadRows<const T>& value_head, const AttentionBlock& queries)
       : a(problem),
         keys(key_head),
         values(value_head),
-        begin(first_key_tile(problem, queries)),
-        end(queries + 1) {}
+        sequence(queries.sequence),
+        begin(first_key_tile(problem, queries.sequence, queries.tile)),
+        end(queries.tile + 1) {}
 
   OLMO_INLINE TileRows<T> rows(const HeadRows<const T>& head, int tile) const {
     return rows_of<T>(a, head, tile);
   }
-  OLMO_INLINE CausalSight<true> sight(int tile) const { return {end - 1, tile, a.window}; }
+  OLMO_INLINE CausalSight<true> sight(int tile) const { return {a, sequence, end - 1, tile}; }
   OLMO_INLINE void add_to_sums(int, const CausalSight<true>&, const float (&p)[4][4],
                                AttentionShared&, float (&sum)[4]) const {
     add_lanes(p, sum);
@@ -170,7 +175,7 @@ OLMO_INLINE void attention_forward_tile(const AttentionProblem<T>& a, AttentionS
   const HeadRows<T> out = output_head<T>(a.out, a, block.sequence, block.head);
   const SequenceKeys<T> keys(a, packed_head<const T>(a.qkv, a, block.sequence, kv),
                              packed_head<const T>(a.qkv, a, block.sequence, kv + a.n_kv_heads),
-                             block.tile);
+                             block);
   float* lse = a.lse + (block.sequence * a.n_heads + block.head) * a.length;
   attention_rows<T>(
       rows_of<T>(a, queries, block.tile), keys, a.scale, block.first_column, shape_of(a), shared,

@@ -82,7 +82,7 @@ OLMO_INLINE void finish(const AttentionProblem<T>& a, AttentionSums& sums) {
   }
 }
 
-/// As on the CPU, which adds zeros for queries beyond a key's window.
+/// As on the CPU, which adds zeros for queries that do not see a key.
 OLMO_INLINE void without_negative_zeros(AttentionSums& sums) {
   OLMO_UNROLL for (auto& row : sums.v) {
     OLMO_UNROLL for (auto& run : row) { OLMO_UNROLL for (float& x : run) x = x + 0.0F; }
@@ -101,13 +101,14 @@ OLMO_INLINE void attention_dq_tile(const AttentionProblem<T>& a, const float* de
   const BackwardHead<T> head(a, deltas, block.sequence, block.head);
   AttentionSums dq;
   dq.clear();
-  for (int tile = first_key_tile(a, block.tile); tile <= block.tile; ++tile) {
+  for (int tile = first_key_tile(a, block.sequence, block.tile); tile <= block.tile; ++tile) {
     float p[4][4], ds[4][4];
     probabilities<T>(a, head, keys, block.tile, tile, shape, shared, p);
     score_gradients<T>(a, head, values, block.tile, tile, shape, shared, p, ds);
     keep_weights<T>(ds, shared);
-    add_products<true>(rows_of<T>(a, keys, tile), CausalSight<true>(block.tile, tile, a.window),
-                       block.first_column, shape, shared, dq);
+    add_products<true>(rows_of<T>(a, keys, tile),
+                       CausalSight<true>(a, block.sequence, block.tile, tile), block.first_column,
+                       shape, shared, dq);
   }
   finish<T>(a, dq);
   const HeadRows<T> to = packed_head<T>(a.dqkv, a, block.sequence, block.head);
@@ -121,7 +122,7 @@ OLMO_INLINE void attention_dkv_tile(const AttentionProblem<T>& a, const float* d
   const AttentionBlock block(a, a.n_kv_heads);
   const HeadShape shape = shape_of(a);
   const std::int64_t group = a.n_heads / a.n_kv_heads, kv = a.n_heads + block.head;
-  const int last = last_query_tile(a, block.tile);
+  const int last = last_query_tile(a, block.sequence, block.tile);
   const auto keys = packed_head<const T>(a.qkv, a, block.sequence, kv);
   const auto values = packed_head<const T>(a.qkv, a, block.sequence, kv + a.n_kv_heads);
   AttentionSums dk, dv;
@@ -131,7 +132,7 @@ OLMO_INLINE void attention_dkv_tile(const AttentionProblem<T>& a, const float* d
     const BackwardHead<T> head(a, deltas, block.sequence, h);
     for (int tile = block.tile; tile <= last; ++tile) {
       float p[4][4], ds[4][4];
-      const CausalSight<false> sight(block.tile, tile, a.window);
+      const CausalSight<false> sight(a, block.sequence, block.tile, tile);
       probabilities<T>(a, head, keys, tile, block.tile, shape, shared, p);
       keep_weights<T>(p, shared);
       add_products<false>(rows_of<T>(a, head.dout, tile), sight, block.first_column, shape, shared,
@@ -143,7 +144,7 @@ OLMO_INLINE void attention_dkv_tile(const AttentionProblem<T>& a, const float* d
                           shared, dk);
     }
   }
-  if (a.window < kNoWindow) {
+  if (hides_keys(a)) {
     without_negative_zeros(dk);
     without_negative_zeros(dv);
   }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "ops/kernels/attention.h"
+#include "ops/kernels/attention_sight.h"
 #include "ops/kernels/rows.h"
 
 namespace olmo::ops::OLMO_ISA {
@@ -170,22 +171,40 @@ OLMO_INLINE void stage_rows(const TileRows<T>& rows, int begin, int first_column
   }
 }
 
-/// Which slots of tile `other` the rows of tile `own` take part in: a query (kByKey) sees the last
-/// `window` keys up to itself, and a key is seen by as many queries from itself on.
+/// Which slots of tile `other` of a sequence the rows of tile `own` take part in: a query (kByKey)
+/// sees the last `window` keys up to itself, if they are of its document, and a key is seen by such
+/// queries.
 template <bool kByKey>
 struct CausalSight {
   bool all;
   int shift;  ///< from a place in `own` to the same position in `other`
   int window;
+  const std::int32_t* starts = nullptr;  ///< of the documents of the tile's queries; null: one
+  int queries = 0;                       ///< so many of them
+  int first_key = 0;                     ///< position of the tile's first key
 
-  OLMO_INLINE CausalSight(int own, int other, std::int64_t keys)
-      : shift((own - other) * kSide), window(static_cast<int>(keys)) {
+  template <class T>
+  OLMO_INLINE CausalSight(const AttentionProblem<T>& a, std::int64_t sequence, int own, int other)
+      : shift((own - other) * kSide), window(static_cast<int>(a.window)) {
     const int behind = kByKey ? shift : -shift;
     all = behind >= kSide - 1 && behind + kSide <= window;
+    if (a.document_starts == nullptr) return;
+    const int first_query = (kByKey ? own : other) * kSide;
+    const int left = static_cast<int>(a.length) - first_query;
+    starts = a.document_starts + sequence * a.length + first_query;
+    queries = left < kSide ? left : kSide;
+    first_key = (kByKey ? other : own) * kSide;
+    all = all && starts[queries - 1] <= first_key;
   }
   OLMO_INLINE bool sees(int r, int slot) const {
     const int behind = kByKey ? query_at(r) + shift - slot : slot - shift - query_at(r);
-    return all || (behind >= 0 && behind < window);
+    return all || (behind >= 0 && behind < window && is_of_document(r, slot));
+  }
+
+ private:
+  OLMO_INLINE bool is_of_document(int r, int slot) const {
+    const int query = kByKey ? query_at(r) : slot, key = kByKey ? slot : query_at(r);
+    return starts == nullptr || query >= queries || starts[query] <= first_key + key;
   }
 };
 

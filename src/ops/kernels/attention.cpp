@@ -7,8 +7,8 @@ namespace olmo::ops::OLMO_ISA {
 namespace {
 
 /// Which keys the queries of a tile see: all of them the first `before`, and then query i the first
-/// seen[i] of the next `own`. Lanes without a query see anything. A key that the window of a query
-/// does not hold has the score -inf.
+/// seen[i] of the next `own`. Lanes without a query see anything. Of those, a key before a query's
+/// window or document has the score -inf.
 struct Sight {
   std::int64_t first;  ///< position of the first key
   std::int64_t before, own;
@@ -164,7 +164,7 @@ void run(const AttentionProblem<Element>& a, const AttentionPart& part, float* w
       t.before -= first;
       pack_transposed<kQueries>(qkv + q0 * stride + h * d, stride, t.queries, d, buffers.q_t);
       scores(t, d, buffers.k_panels + first * d, buffers.q_t, buffers.weights);
-      close_windows(a, t, q0, first, buffers.weights);
+      hide_unseen(a, part.sequence, t, q0, first, buffers.weights);
       softmax<Element>(sight_of(t, first, buffers.seen), t.queries, a.scale, buffers.weights,
                        buffers.lanes);
       product_over_keys(t, false, buffers.weights, buffers.v_rows + first * width, width,

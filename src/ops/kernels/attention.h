@@ -17,7 +17,8 @@ constexpr std::int64_t kNoWindow = std::int64_t{1} << 30;
 template <class Element>
 struct AttentionProblem {
   std::int64_t batch, length, n_heads, n_kv_heads, head_dim;
-  std::int64_t window;  ///< keys that a query sees at most, its own the last
+  std::int64_t window;                  ///< keys that a query sees at most, its own the last
+  const std::int32_t* document_starts;  ///< null: a sequence is one document
   float scale;
   const Element* qkv;
   Element* out;

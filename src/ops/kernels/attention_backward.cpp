@@ -136,7 +136,7 @@ void run_keys(const AttentionProblem<Element>& a, const AttentionPart& part, con
   const Tile t =
       left > kKeyBlock ? Tile{kKeyBlock, 0, tile.queries} : Tile{left, tile.diagonal, tile.queries};
   scores(t, d, b.k_panels + key * d, b.q_t, b.weights);
-  close_windows(a, t, queries.q0, part.key_begin + key, b.weights);
+  hide_unseen(a, part.sequence, t, queries.q0, part.key_begin + key, b.weights);
   scores(t, d, b.v_panels + key * d, b.dout_t, b.dweights);
   softmax_backward<Element>(t, a.scale, b.lse, b.delta, b.weights, b.dweights);
   if (part.dkv) {
@@ -153,7 +153,7 @@ void run_tile(const AttentionProblem<Element>& a, const AttentionPart& part,
   const std::int64_t d = a.head_dim, width = padded_dim(a.head_dim);
   const Tile t = tile_at(part, q0, part.query_end);
   const Queries queries{t, q0, keys_left_behind(a, part, q0)};
-  if (queries.first_key == t.before + t.diagonal) return;  // the part's keys are behind all windows
+  if (queries.first_key == t.before + t.diagonal) return;  // all of the part's keys are behind
   const Element* q = head.q + q0 * head.stride;
   const Element* dout = head.dout + q0 * head.out_stride;
   pack_transposed<kQueries>(q, head.stride, t.queries, d, b.q_t);
@@ -196,8 +196,8 @@ void run(const AttentionProblem<Element>& a, const AttentionPart& part, float* w
       run_tile(a, part, head, q0, b);
   }
   if (!part.dkv) return;
-  if (a.window < kNoWindow) {
-    // Queries beyond a key's window may have added zeros, which leave no -0.
+  if (hides_keys(a)) {
+    // Queries that do not see a key may have added zeros, which leave no -0.
     for (std::int64_t i = 0; i < keys * width; ++i) {
       b.dk[i] += 0.0F;
       b.dv[i] += 0.0F;

@@ -5,11 +5,12 @@
 // no sums across lanes, and the same layout is an operand of every product that follows. A tile has
 // `before` keys that all of its queries see and then `diagonal` keys, of which query i sees the
 // first i + 1. Products skip masked entries exactly, rather than adding zeros: 0 * inf would leak,
-// and -0 + 0 changes a sign. Only keys that a window hides from some of a tile's queries have the
-// score -inf, and the weight 0.
+// and -0 + 0 changes a sign. Only keys that lie before the window or the document of some of a
+// tile's queries have the score -inf, and the weight 0.
 #pragma once
 
 #include "ops/kernels/attention.h"
+#include "ops/kernels/attention_sight.h"
 #include "ops/kernels/extents.h"
 #include "ops/kernels/packing.h"
 #include "ops/kernels/rows.h"
@@ -55,7 +56,7 @@ template <typename Element>
 std::int64_t keys_left_behind(const AttentionProblem<Element>& a, const AttentionPart& part,
                               std::int64_t q0) {
   const std::int64_t keys = part.key_end - part.key_begin;
-  const std::int64_t behind = q0 - a.window + 1 - part.key_begin;
+  const std::int64_t behind = first_key(a, part.sequence, q0) - part.key_begin;
   if (behind >= keys) return keys;
   return behind < 0 ? 0 : behind / kTileRows * kTileRows;
 }
@@ -65,12 +66,15 @@ OLMO_INLINE void hide_keys(std::int64_t count, float* scores_of_query) {
   for (std::int64_t j = 0; j < count; ++j) scores_of_query[j * kQueries] = -kInfinity;
 }
 
-/// Hides the keys before the windows of the queries q0..; `key` is the position of the first one.
+/// Hides the keys that the queries q0.. of a sequence do not see, of those up to their own; `key`
+/// is the position of the first one.
 template <typename Element>
-void close_windows(const AttentionProblem<Element>& a, const Tile& t, std::int64_t q0,
-                   std::int64_t key, float* scores_of_keys) {
-  for (std::int64_t i = 0; i < t.queries; ++i)
-    hide_keys(smaller(q0 + i - a.window + 1 - key, t.before + t.diagonal), scores_of_keys + i);
+void hide_unseen(const AttentionProblem<Element>& a, std::int64_t sequence, const Tile& t,
+                 std::int64_t q0, std::int64_t key, float* scores_of_keys) {
+  for (std::int64_t i = 0; i < t.queries; ++i) {
+    hide_keys(smaller(first_key(a, sequence, q0 + i) - key, t.before + t.diagonal),
+              scores_of_keys + i);
+  }
 }
 
 /// dst[r*width + e] = src[r*src_stride + e] for e < columns, zero up to width.

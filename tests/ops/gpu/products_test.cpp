@@ -89,10 +89,13 @@ TEST_CASE("a sum of -0 stays -0 on a GPU", "[ops][gpu][gpu-device]") {
   });
 }
 
-void check_attention(const AttentionShape& s, float scale) {
+void check_attention(const AttentionShape& shape, float scale) {
+  AttentionShape s = shape;
   const auto width = (s.n_heads + 2 * s.n_kv_heads) * s.head_dim;
   INFO("length " << s.length << ", head_dim " << s.head_dim << ", window " << s.window);
   check("attention", [&](const Policy& policy) {
+    if (shape.document_starts.defined())
+      s.document_starts = to_device(policy, shape.document_starts);
     const auto rows = s.batch * s.length;
     Tensors all;
     for (const auto type : {at::kFloat, at::kBFloat16}) {
@@ -124,6 +127,20 @@ TEST_CASE("sliding attention on a GPU has the CPU's bits", "[ops][gpu][gpu-devic
   for (const std::int64_t window : {1, 2, 63, 64, 65, 100, 199})
     check_attention({1, 200, 2, 1, 16, window}, 2);
   check_attention({2, 150, 2, 2, 30, 70}, 20);
+}
+
+TEST_CASE("attention within documents on a GPU has the CPU's bits", "[ops][gpu][gpu-device]") {
+  const auto check_documents = [](AttentionShape s, const std::vector<std::int64_t>& lengths,
+                                  float scale) {
+    s.document_starts = reference::document_starts(lengths, s.length);
+    check_attention(s, scale);
+  };
+  check_documents({1, 200, 2, 1, 16}, {200}, 2);
+  check_documents({1, 200, 2, 1, 16}, {63, 1, 1, 64, 71}, 2);
+  check_documents({1, 200, 2, 1, 16}, {70, 60, 70}, 2);
+  check_documents({2, 150, 4, 2, 30}, {128, 22, 3, 147}, 20);
+  check_documents({2, 150, 2, 2, 30, 40}, {100, 50, 20, 130}, 20);
+  check_documents({1, 130, 1, 1, 16}, std::vector<std::int64_t>(130, 1), 2);
 }
 
 TEST_CASE("attention on a GPU lets infinities and NaN pass as the CPU does",
