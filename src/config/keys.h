@@ -178,8 +178,8 @@ void visit_keys(T& c, Visitor& visit) {
   visit(Key{"embedding_size", kModel, "Rows of the embedding; null: as many as vocab_size"},
         c.embedding_size);
   visit(Key{"weight_tying", kModel, "One matrix for embedding and head"}, c.weight_tying);
-  visit(Key{"eos_token_id", kModelIds,
-            "Id that ends a document; evaluations begin with it, training does not read it"},
+  visit(Key{"eos_token_id", kDataOrder,
+            "Id that ends a document, for data.generate_doc_lengths and for evaluations"},
         c.eos_token_id);
   visit(Key{"pad_token_id", kModelIds, "Id that fills up a batch; written into exported models"},
         c.pad_token_id);
@@ -269,9 +269,9 @@ void visit_keys(T& c, Visitor& visit) {
   visit(
       Key{"generate_attention_mask", kBatchesFixed, "attention is causal and knows no other mask"},
       Absent{.accepted = "false", .in_digest = "false"});
-  visit(Key{"generate_doc_lengths", kBatchesFixed,
-            "attention within documents only is not supported"},
-        Absent{.accepted = "false"});
+  visit(later(Key{"generate_doc_lengths", kBatches,
+                  "Attention keeps to documents, which end with model.eos_token_id"}),
+        c.generate_doc_lengths);
   visit(Key{"num_workers", kNoEffect, kLoader}, Absent{});
   visit(Key{"drop_last", kDataOrder,
             "Cut an epoch to what the ranks can share evenly, instead of filling it up"},

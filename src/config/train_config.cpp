@@ -87,7 +87,10 @@ data::BatchConfig batch_config(const TrainConfig& config) {
           .begin = {.epoch = static_cast<std::uint64_t>(config.epoch.value_or(0))},
           .sequence_length = config.model.max_sequence_length,
           .global_batch_size = config.global_train_batch_size,
-          .vocab_size = static_cast<std::uint64_t>(config.model.embedding_rows())};
+          .vocab_size = static_cast<std::uint64_t>(config.model.embedding_rows()),
+          .document_end = config.data.generate_doc_lengths
+                              ? std::optional(config.model.eos_token_id)
+                              : std::nullopt};
 }
 
 Json to_json(const TrainConfig& config) {

@@ -198,6 +198,7 @@ void check_evaluator_data(ConfigChecks& checks, const std::string& path,
     checks.add_unsupported("data.paths", "and `data.datasets` exclude each other, got both");
   if (!data.label_mask_paths.empty()) unsupported("data.label_mask_paths", "null");
   if (data.instance_filter) unsupported("data.instance_filter", "null");
+  if (data.generate_doc_lengths) unsupported("data.generate_doc_lengths", "false");
   if (!data.shuffle) unsupported("data.shuffle", "true");
 }
 

@@ -19,10 +19,10 @@ void check(const BatchConfig& config) {
   }
 }
 
-std::span<std::int64_t> row_of(const at::Tensor& matrix, std::int64_t row) {
+template <class T = std::int64_t>
+std::span<T> row_of(const at::Tensor& matrix, std::int64_t row) {
   const auto length = static_cast<std::size_t>(matrix.size(1));
-  return mutable_host_span<std::int64_t>(matrix).subspan(static_cast<std::size_t>(row) * length,
-                                                         length);
+  return mutable_host_span<T>(matrix).subspan(static_cast<std::size_t>(row) * length, length);
 }
 
 /// The ids as a matrix of `period` columns, padded at the end with -1 (a whole row of it if the ids
@@ -106,11 +106,16 @@ Digest row_digest(const Batch& batch, std::int64_t row) {
   std::vector<std::uint32_t> small_ids(ids.size());
   std::transform(ids.begin(), ids.end(), small_ids.begin(),
                  [](std::int64_t id) { return static_cast<std::uint32_t>(id); });
-  std::vector<std::uint8_t> counts(labels.size());
-  std::transform(labels.begin(), labels.end(), counts.begin(),
+  std::vector<std::uint8_t> marks(labels.size());
+  std::transform(labels.begin(), labels.end(), marks.begin(),
                  [](std::int64_t label) { return label == kIgnoredLabel ? 0 : 1; });
+  if (batch.document_starts_BL.defined()) {
+    const auto starts = row_of<std::int32_t>(batch.document_starts_BL, row);
+    for (std::size_t t = 1; t < marks.size(); ++t)
+      if (starts[t] != starts[t - 1]) marks[t] |= 2;
+  }
   return hash.update(small_ids.data(), small_ids.size() * sizeof(std::uint32_t))
-      .update(counts.data(), counts.size())
+      .update(marks.data(), marks.size())
       .finish();
 }
 
@@ -255,6 +260,8 @@ void BatchSource::fill_row(Batch& batch, std::int64_t row) const {
     labels[t - 1] = label ? ids[t] : kIgnoredLabel;
   }
   labels.back() = kIgnoredLabel;
+  if (config_.document_end)
+    find_documents(ids, *config_.document_end, row_of<std::int32_t>(batch.document_starts_BL, row));
 }
 
 Batch BatchSource::batch(std::uint64_t step) {
@@ -280,6 +287,7 @@ Batch BatchSource::batch(std::uint64_t step, std::span<const std::int64_t> rows)
   const std::vector<std::int64_t> shape = {std::ssize(rows), config_.sequence_length};
   batch.input_ids_BL = new_tensor(shape, at::kLong);
   batch.labels_BL = new_tensor(shape, at::kLong);
+  if (config_.document_end) batch.document_starts_BL = new_tensor(shape, at::kInt);
   batch.instance_mask.resize(rows.size());
   batch.row_digests.reserve(rows.size());
   for (std::int64_t row = 0; row < std::ssize(rows); ++row) {
@@ -287,6 +295,16 @@ Batch BatchSource::batch(std::uint64_t step, std::span<const std::int64_t> rows)
     batch.row_digests.push_back(row_digest(batch, row));
   }
   return batch;
+}
+
+void find_documents(std::span<const std::int64_t> ids, std::int64_t eos_token_id,
+                    std::span<std::int32_t> starts) {
+  OLMO_CHECK(starts.size() == ids.size());
+  std::int32_t start = 0;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (i > 0 && ids[i - 1] == eos_token_id) start = static_cast<std::int32_t>(i);
+    starts[i] = start;
+  }
 }
 
 bool keep_instance(std::span<const std::int64_t> ids, const InstanceFilterConfig& config) {

@@ -27,6 +27,9 @@ struct Batch {
   at::Tensor input_ids_BL;  ///< int64
   at::Tensor labels_BL;  ///< int64; position t holds the label of token t + 1, masked ones and the
                          ///< last column -100
+  /// int32, where the document of each token begins in its row; undefined unless attention keeps to
+  /// documents.
+  at::Tensor document_starts_BL;
   std::vector<std::int64_t> rows;           ///< B row numbers in the step's whole batch
   std::vector<std::uint32_t> indices;       ///< B instance numbers, in the order of the rows
   std::vector<std::uint8_t> instance_mask;  ///< B; 0: the instance filter masked the whole row
@@ -46,7 +49,8 @@ std::vector<std::int64_t> rows_of_rank(std::int64_t batch_size, std::int64_t mic
 // those; the ranks exchange 32 bytes a row. Numbers are little-endian:
 //
 //   row   = SHA-256("olmo-batch-row-2", L (u64), instance number (u64), L token ids (u32),
-//                   L bytes: 1 where the label counts in the loss, else 0)
+//                   L bytes: 1 where the label counts in the loss, else 0; and 2 more where, in the
+//                   middle of the row, a document begins that attention keeps to)
 //   batch = SHA-256("olmo-batch-2", B (u64), L (u64), the B digests of the rows, in order)
 //
 // Neither depends on the names of files or on how the ids are stored there. What the instance
@@ -56,6 +60,11 @@ std::vector<std::int64_t> rows_of_rank(std::int64_t batch_size, std::int64_t mic
 Digest row_digest(const Batch& batch, std::int64_t row);
 /// Of a batch whose rows have these digests.
 Digest batch_digest(std::span<const Digest> rows, std::int64_t sequence_length);
+
+/// Where the document of each token begins: a document ends with `eos_token_id`, and what follows
+/// the last one is a document, too (OLMo's get_document_lengths, olmo/data/util.py).
+void find_documents(std::span<const std::int64_t> ids, std::int64_t eos_token_id,
+                    std::span<std::int32_t> starts);
 
 /// False if some sequence of tokens repeats back to back `repetition_max_count` times or more, its
 /// length (the period) being within [repetition_min_period, repetition_max_period]: OLMo keeps such

@@ -36,6 +36,7 @@ struct DataConfig {
   bool drop_last = false;  ///< without effect: a rest smaller than a batch is never seen
   bool shuffle = true;     ///< ours: false reads the instances in file order
   std::optional<std::uint64_t> seed;
+  bool generate_doc_lengths = false;  ///< attention keeps to documents
   std::optional<InstanceFilterConfig> instance_filter;
 
   /// Every token file: `paths`, or the files of `datasets` in the order of the labels.
@@ -55,6 +56,8 @@ struct BatchConfig {
   std::int64_t sequence_length = 0;
   std::int64_t global_batch_size = 0;
   std::uint64_t vocab_size = 0;  ///< ids must be below it; 0: not checked
+  /// The token that ends a document, where attention keeps to documents.
+  std::optional<std::int64_t> document_end = {};
 };
 
 /// Where an instance lies: the number of its file in config order and the position of its first

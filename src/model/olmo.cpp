@@ -19,6 +19,8 @@ void check_batch(const TokenBatch& batch) {
   check_tokens(batch.ids_BL);
   check_tokens(batch.labels_BL);
   OLMO_CHECK(batch.ids_BL.sizes() == batch.labels_BL.sizes());
+  OLMO_CHECK(!batch.document_starts_M.defined() ||
+             batch.document_starts_M.numel() == batch.ids_BL.numel());
 }
 
 std::unique_ptr<HeldUnits> hold(const ModelConfig& config, const Policy& policy,
@@ -184,8 +186,10 @@ const ops::RopeTable& Olmo::rope_of(std::size_t layer) const {
   return is_scaled ? scaled_rope_ : rope_;
 }
 
-BlockContext Olmo::context(const at::Tensor& ids_BL) {
-  return context(shape_of(ids_BL.size(0), ids_BL.size(1)), ids_BL.size(1));
+BlockContext Olmo::context(const at::Tensor& ids_BL, const at::Tensor& document_starts_M) {
+  auto shape = shape_of(ids_BL.size(0), ids_BL.size(1));
+  if (document_starts_M.defined()) shape.document_starts = to_device(policy_, document_starts_M);
+  return context(shape, ids_BL.size(1));
 }
 
 BlockPass Olmo::block_pass(std::size_t layer, bool training) {
@@ -202,7 +206,7 @@ BlockPass Olmo::block_pass(std::size_t layer, bool training) {
 
 ops::TokenLosses Olmo::train(const TokenBatch& batch, const LossWeights& weights, bool accumulate,
                              OpTrace* trace) {
-  BlockContext pass = context(batch.ids_BL);
+  BlockContext pass = context(batch.ids_BL, batch.document_starts_M);
   pass.compute.trace = trace;
   Training work(*this, pass, batch, weights, accumulate);
   training_pass(*units_, work);
@@ -239,7 +243,7 @@ void Olmo::idle_evaluation_pass() {
 LossSums Olmo::forward(const TokenBatch& batch, const Observer& observe,
                        const ops::HeadTokenValues& values) {
   check_batch(batch);
-  const BlockContext pass = context(batch.ids_BL);
+  const BlockContext pass = context(batch.ids_BL, batch.document_starts_M);
   const at::Tensor labels_M = batch.labels_BL.view({pass.tokens()});
   LossSums loss;
   Evaluation work(*this, pass, batch.ids_BL, observe, [&](const auto& final_MD, const auto& head) {

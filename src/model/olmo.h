@@ -33,6 +33,9 @@ struct TokenBatch {
   at::Tensor ids_BL;     ///< int64
   at::Tensor labels_BL;  ///< int64, already shifted: the token to predict at each place;
                          ///< kIgnoredLabel: none
+  /// (M) int32: where the document of each token begins in its sequence, so that attention keeps to
+  /// documents (ops::AttentionShape); undefined: it sees the whole sequence.
+  at::Tensor document_starts_M = {};
 };
 
 /// Labels of `ids_BL`: the next token, kIgnoredLabel in the last column.
@@ -140,7 +143,8 @@ class Olmo {
   /// `positions`: of the longest sequence.
   [[nodiscard]] BlockContext context(const ops::AttentionShape& shape, std::int64_t positions,
                                      ForestRows* forest = nullptr);
-  [[nodiscard]] BlockContext context(const at::Tensor& ids_BL);
+  [[nodiscard]] BlockContext context(const at::Tensor& ids_BL,
+                                     const at::Tensor& document_starts_M = {});
   /// The input of a block must have been shaped. Blocks that are computed again share what they do
   /// not keep; without a backward pass (`training`) all blocks do.
   [[nodiscard]] BlockPass block_pass(std::size_t layer, bool training);

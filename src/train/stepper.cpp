@@ -182,8 +182,10 @@ std::vector<ops::TokenLosses> Stepper::forward_backward(const data::Batch& batch
     }
     const std::int64_t begin = std::ssize(losses) * config_.micro_batch();
     const std::int64_t size = std::min(config_.micro_batch(), batch.input_ids_BL.size(0) - begin);
-    const model::TokenBatch part{batch.input_ids_BL.narrow(0, begin, size),
-                                 batch.labels_BL.narrow(0, begin, size)};
+    model::TokenBatch part{batch.input_ids_BL.narrow(0, begin, size),
+                           batch.labels_BL.narrow(0, begin, size)};
+    if (batch.document_starts_BL.defined())
+      part.document_starts_M = batch.document_starts_BL.narrow(0, begin, size).flatten();
     OpTrace own(trace == nullptr ? TraceFormat::kSums : trace->format());
     OpTrace* const into = trace == nullptr ? nullptr : &own;
     const OpScope scope(into, "micro_batch." + std::to_string(number) + "/");

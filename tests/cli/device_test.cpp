@@ -83,6 +83,24 @@ TEST_CASE("a training in amp_bf16 on an emulated GPU has the CPU's chain and sta
   }
 }
 
+TEST_CASE("a training that keeps to documents has the CPU's chain and state on an emulated GPU",
+          "[cli][gpu]") {
+  const Scene scene;
+  const Cuda cuda;
+  const auto ids = token_ids<std::uint16_t>();  // the first instance has the end of a document
+  const Words how = {"data.shuffle=false", "model.eos_token_id=" + std::to_string(ids[5]),
+                     "stop_at=1", "hash_interval=1"};
+  const auto proof_of = [&](const std::string& name, const Words& more) {
+    const auto ended = scene.train(name, with(how, more));
+    INFO(ended.err);
+    REQUIRE(ended.code == 0);
+    return scene.record(name).proof();
+  };
+  const auto on_cpu = proof_of("cpu", {"data.generate_doc_lengths=true"});
+  CHECK(proof_of("cuda", {"data.generate_doc_lengths=true", "device=cuda"}) == on_cpu);
+  CHECK(proof_of("whole", {}).state != on_cpu.state);
+}
+
 TEST_CASE("a training with the library's matrix products runs on a GPU, twice with the same bits",
           "[cli][gpu]") {
   const Scene scene;

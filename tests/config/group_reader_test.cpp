@@ -23,7 +23,7 @@ struct Reading {
 
 TEST_CASE("a group is read by rows that stand elsewhere, and named by its own place", "[config]") {
   const Reading reading(R"({"here": {"paths": ["a"], "seed": 5,
-    "memmap_dtyp": "uint32", "num_workers": 4, "generate_doc_lengths": true,
+    "memmap_dtyp": "uint32", "num_workers": 4, "generate_attention_mask": true,
     "instance_filter": {"repetition_max_perio": 2}}})");
   CHECK(reading.data.paths == std::vector<std::string>{"a"});
   CHECK(reading.data.seed == 5);
@@ -38,7 +38,7 @@ TEST_CASE("a group is read by rows that stand elsewhere, and named by its own pl
   REQUIRE(reading.findings.notes.size() == 1);
   CHECK(reading.findings.notes[0].text.find("c.json:2: `here.num_workers` is not honoured") == 0);
   REQUIRE(reading.findings.blockers.size() == 1);
-  CHECK(reading.findings.blockers[0].text.find("c.json:2: `here.generate_doc_lengths` is") == 0);
+  CHECK(reading.findings.blockers[0].text.find("c.json:2: `here.generate_attention_mask` is") == 0);
 }
 
 TEST_CASE("a number that cannot be read keeps its default, or is beyond any range", "[config]") {

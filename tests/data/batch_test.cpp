@@ -7,6 +7,7 @@
 
 #include "core/files/json.h"
 #include "core/hash.h"
+#include "data/document_lengths.h"
 #include "data/periodic_runs.h"
 #include "data/scratch.h"
 #include "support/catch.h"
@@ -211,6 +212,37 @@ TEST_CASE("the rows that the ranks of any number make are those of the whole bat
       CHECK(batch_digest(digests, config.sequence_length) == whole.digest);
     }
   }
+}
+
+TEST_CASE("documents begin where OLMo's do", "[data]") {
+  const Json golden =
+      olmo::read_json_file(std::string(OLMO_TEST_DATA) + "/data/data_order.json").at("documents");
+  CHECK(golden.size() > 20);
+  for (const Json& row : golden) {
+    INFO(row.dump());
+    CHECK(Json(olmo::test::document_lengths(row.at("ids"), 7)) == row.at("lengths"));
+  }
+}
+
+TEST_CASE("a batch tells its documents where attention keeps to them, and so does its digest",
+          "[data]") {
+  const ScratchFolder folder;
+  BatchConfig config = small_config(folder);
+  config.data.shuffle = false;
+  config.global_batch_size = 10;  // ids 0..23 and 100..115
+  const auto plain = BatchSource(config).batch(1);
+  CHECK_FALSE(plain.document_starts_BL.defined());
+  const auto ended_by = [&](std::int64_t id) {
+    config.document_end = id;
+    return BatchSource(config).batch(1);
+  };
+  const auto split = ended_by(5);  // the second token of the second instance
+  CHECK(rows_of(split.document_starts_BL)[0] == Json{0, 0, 0, 0});
+  CHECK(rows_of(split.document_starts_BL)[1] == Json{0, 0, 2, 2});
+  CHECK(split.row_digests[0] == plain.row_digests[0]);
+  CHECK(split.row_digests[1] != plain.row_digests[1]);
+  CHECK(split.row_digests[1] != ended_by(6).row_digests[1]);
+  CHECK(ended_by(7).digest == plain.digest);  // the last token of an instance
 }
 
 TEST_CASE("micro-batches are dealt to the ranks round-robin, and a rank may get none", "[data]") {

@@ -8,6 +8,7 @@
 #include "core/compute/random.h"
 #include "core/files/json.h"
 #include "data/batch.h"
+#include "data/document_lengths.h"
 #include "data/periodic_runs.h"
 #include "support/catch.h"
 
@@ -82,6 +83,15 @@ TEST_CASE("repetition filter and chunks of the reference", "[.golden]") {
                           .filename()
                           .string();
     CHECK(name == item.at("file").get<std::string>());
+  }
+}
+
+TEST_CASE("documents of the reference", "[.golden]") {
+  if (golden_dir().empty()) return;
+  for (const Json& row : olmo::read_json_file(golden_dir() + "/data_order/document_lengths.json")) {
+    INFO(row.dump());
+    CHECK(Json(olmo::test::document_lengths(row.at("input_ids"), row.at("eos"))) ==
+          row.at("doc_lens"));
   }
 }
 

@@ -9,11 +9,12 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import torch
 from olmo.config import InstanceFilterConfig
 from olmo.data.collator import DataCollator
 from olmo.data.iterable_dataset import IterableDataset
 from olmo.data.memmap_dataset import MemMapDataset
-from olmo.data.util import find_periodic_sequences
+from olmo.data.util import find_periodic_sequences, get_document_lengths
 from olmo.train import Trainer
 
 
@@ -76,6 +77,12 @@ def filter_cases():
     return cases
 
 
+def documents():
+    rng = np.random.default_rng(5)
+    arrays = [[3], [7], [7, 7, 7], [3, 4, 5], [3, 7], [7, 3], *(rng.integers(5, 9, int(rng.integers(1, 40))).tolist() for _ in range(20))]
+    return [{"ids": ids, "lengths": get_document_lengths(torch.tensor(ids), 7).tolist()} for ids in arrays]
+
+
 def batches():
     """Token files, label masks and the filter through OLMo's data set, collator and label function."""
     rng = np.random.default_rng(3)
@@ -110,5 +117,6 @@ def batches():
     }
 
 
-golden = {"numpy": np.__version__, "primitives": numpy_primitives(), "orders": orders(), "filter": filter_cases(), "batches": batches()}
+golden = {"numpy": np.__version__, "primitives": numpy_primitives(), "orders": orders(), "filter": filter_cases(), "documents": documents(),
+          "batches": batches()}
 Path(sys.argv[1]).write_text(json.dumps(golden, separators=(",", ":")) + "\n")

@@ -164,8 +164,9 @@ Trajectory committed(const std::string& name, const fs::path& folder) {
   Json config = without_nulls(description.at("settings"));
   config["data"] = {{"paths", {(folder / "tokens.npy").string()}},
                     {"drop_last", true},
-                    {"seed", config.at("data_seed")}};
-  config.erase("data_seed");
+                    {"seed", config.at("data_seed")},
+                    {"generate_doc_lengths", config.value("generate_doc_lengths", false)}};
+  for (const char* key : {"data_seed", "generate_doc_lengths", "eos_token_id"}) config.erase(key);
   config["model"] = description.at("model");
   config["max_duration"] = description.at("max_duration");
   config["tokenizer"] = {{"identifier", "none"}};
@@ -295,6 +296,11 @@ TEST_CASE("a step whose last micro-batch is smaller than the others follows OLMo
           "[train]") {
   const test::TemporaryDirectory folder;
   check_trajectory(committed("uneven", folder.path()), folder / "run");
+}
+
+TEST_CASE("attention that keeps to documents follows OLMo's trainer", "[train]") {
+  const test::TemporaryDirectory folder;
+  check_trajectory(committed("documents", folder.path()), folder / "run");
 }
 
 TEST_CASE("the reference trajectories in bf16 are met", "[.golden]") {
