@@ -57,6 +57,17 @@ void move_batch_size(Json& keys, std::int64_t sequence_length, Json& ours) {
   keys["data_loader"].erase("global_batch_size");
 }
 
+/// Whether attention keeps to documents. With a bos OLMo-core begins them elsewhere, only where it
+/// follows an eos (olmo_core/data/utils.py, get_document_lengths).
+void move_documents(Json& keys, Json& ours) {
+  const Place place("/dataset/generate_doc_lengths"), bos("/dataset/tokenizer/bos_token_id");
+  if (!keys.contains(place) || !keys[place].is_boolean()) return;
+  const bool keeps_to_documents = keys[place].get<bool>();
+  if (keeps_to_documents && keys.contains(bos) && !keys[bos].is_null()) return;
+  ours["data"]["generate_doc_lengths"] = keeps_to_documents;
+  keys["dataset"].erase("generate_doc_lengths");
+}
+
 }  // namespace
 
 Json take_olmo_core_training(Json& keys, std::int64_t sequence_length) {
@@ -69,6 +80,7 @@ Json take_olmo_core_training(Json& keys, std::int64_t sequence_length) {
   }
   move(kOlmoCore, keys, ours);
   move_batch_size(keys, sequence_length, ours);
+  move_documents(keys, ours);
   return ours;
 }
 

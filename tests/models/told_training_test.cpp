@@ -34,6 +34,21 @@ TEST_CASE("what OLMo-core tells of AdamW, of clipping and of a batch is told in 
         Json({{"train_module", {{"optim", {{"fused", true}}}}}, {"data_loader", {{"seed", 1}}}}));
 }
 
+TEST_CASE("attention within documents is told in OLMo's key where documents begin as OLMo's do",
+          "[models]") {
+  for (const bool keeps : {true, false}) {
+    for (const Json& bos : {Json(nullptr), Json(7)}) {
+      Json keys = {
+          {"dataset", {{"generate_doc_lengths", keeps}, {"tokenizer", {{"bos_token_id", bos}}}}}};
+      INFO(keys.dump());
+      const bool is_told = !keeps || bos.is_null();
+      const Json ours = take_olmo_core_training(keys, 8);
+      CHECK(ours == (is_told ? Json{{"data", {{"generate_doc_lengths", keeps}}}} : Json::object()));
+      CHECK(keys.at("dataset").contains("generate_doc_lengths") != is_told);
+    }
+  }
+}
+
 TEST_CASE("an optimizer that updates in another way keeps its keys", "[models]") {
   Json keys = {
       {"train_module", {{"optim", optim_of_olmo_core("olmo_core.optim.SkipStepAdamWConfig")}}},
@@ -56,8 +71,9 @@ TEST_CASE("the arguments of Hugging Face's trainer are told in OLMo's keys", "[m
 
 TEST_CASE("keys that are not there, or of another shape, are left alone", "[models]") {
   for (const char* text :
-       {"{}", R"({"train_module": 1, "data_loader": 2})", R"({"train_module": [{"optim": 1}]})",
-        R"({"train_module": {"max_grad_norm": null}})", R"({"optim": 3, "adam_beta1": 0.9})"}) {
+       {"{}", R"({"train_module": 1, "data_loader": 2, "dataset": 3})",
+        R"({"train_module": [{"optim": 1}]})", R"({"train_module": {"max_grad_norm": null}})",
+        R"({"dataset": {"generate_doc_lengths": "yes"}})", R"({"optim": 3, "adam_beta1": 0.9})"}) {
     INFO(text);
     Json keys = Json::parse(text);
     CHECK(take_olmo_core_training(keys, 8).empty());
