@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/files/json.h"
 #include "core/process/terminal.h"
 #include "core/text/text.h"
 
@@ -22,19 +23,18 @@ OrderedJson to_json(const SqlValue& value) {
 }  // namespace
 
 OrderedJson overview_json(const RunOverview& run) {
-  const auto known = [](const auto& value) { return value ? OrderedJson(*value) : OrderedJson(); };
   OrderedJson row;
   row["run_id"] = run.run_id;
   row["name"] = run.name;
   row["status"] = run.status;
   row["created_utc"] = run.created_utc;
-  row["n_parameters"] = known(run.n_parameters);
-  row["max_steps"] = known(run.max_steps);
+  row["n_parameters"] = or_null<OrderedJson>(run.n_parameters);
+  row["max_steps"] = or_null<OrderedJson>(run.max_steps);
   row["attempts"] = run.attempts;
-  row["step"] = known(run.step);
-  row["tokens"] = known(run.tokens);
-  row["ce_loss"] = known(run.ce_loss);
-  row["tokens_per_second"] = known(run.tokens_per_second);
+  row["step"] = or_null<OrderedJson>(run.step);
+  row["tokens"] = or_null<OrderedJson>(run.tokens);
+  row["ce_loss"] = or_null<OrderedJson>(run.ce_loss);
+  row["tokens_per_second"] = or_null<OrderedJson>(run.tokens_per_second);
   row["chain_hash"] = run.chain_hash.empty() ? OrderedJson() : OrderedJson(run.chain_hash);
   row["tags"] = run.tags.empty() ? OrderedJson() : OrderedJson(joined(run.tags, " "));
   return row;

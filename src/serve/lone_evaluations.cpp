@@ -162,8 +162,8 @@ nlohmann::ordered_json lone_evaluations_json(const Listing& listing) {
                     {"status", entry.status},
                     {"created_utc", entry.created_utc},
                     {"checkpoint", entry.record.checkpoint},
-                    {"run_id", or_null<std::string, OrderedJson>(entry.record.run_id)},
-                    {"step", or_null<std::int64_t, OrderedJson>(entry.record.step)},
+                    {"run_id", or_null<OrderedJson>(entry.record.run_id)},
+                    {"step", or_null<OrderedJson>(entry.record.step)},
                     {"scores", std::move(scores)},
                     {"database", evaluation.place}});
   }

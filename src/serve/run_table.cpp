@@ -297,25 +297,24 @@ Response table_json(Catalog& catalog) {
   OrderedJson runs = OrderedJson::array();
   for (const auto& entry : listing->runs) {
     const auto& summary = entry.summary;
-    OrderedJson run = {
-        {"key", entry.key},
-        {"run_id", summary.run.run_id},
-        {"name", summary.run.name},
-        {"status", summary.run.status},
-        {"state", entry.now.state},
-        {"record", to_string(entry.record.state)},
-        {"record_reason", reason_json(entry.record)},
-        {"created_utc", summary.run.created_utc},
-        {"step", or_null<std::int64_t, OrderedJson>(summary.step)},
-        {"max_steps", summary.run.max_steps},
-        {"tokens", or_null<std::int64_t, OrderedJson>(summary.tokens)},
-        {"ce_loss", or_null<double, OrderedJson>(summary.ce_loss)},
-        {"tokens_per_second", or_null<double, OrderedJson>(summary.tokens_per_second)},
-        {"evaluations", summary.evaluations},
-        {"attempts", summary.attempts},
-        {"host", summary.host},
-        {"tags", summary.tags},
-        {"database", entry.place}};
+    OrderedJson run = {{"key", entry.key},
+                       {"run_id", summary.run.run_id},
+                       {"name", summary.run.name},
+                       {"status", summary.run.status},
+                       {"state", entry.now.state},
+                       {"record", to_string(entry.record.state)},
+                       {"record_reason", reason_json(entry.record)},
+                       {"created_utc", summary.run.created_utc},
+                       {"step", or_null<OrderedJson>(summary.step)},
+                       {"max_steps", summary.run.max_steps},
+                       {"tokens", or_null<OrderedJson>(summary.tokens)},
+                       {"ce_loss", or_null<OrderedJson>(summary.ce_loss)},
+                       {"tokens_per_second", or_null<OrderedJson>(summary.tokens_per_second)},
+                       {"evaluations", summary.evaluations},
+                       {"attempts", summary.attempts},
+                       {"host", summary.host},
+                       {"tags", summary.tags},
+                       {"database", entry.place}};
     runs.push_back(std::move(run));
   }
   OrderedJson bad = OrderedJson::array();

@@ -59,7 +59,7 @@ std::string json_text(const Json& json, int indent = -1);
 std::string json_text(const nlohmann::ordered_json& json, int indent = -1);
 
 /// JSON's null for a value that is not there.
-template <class Value, class Result = Json>
+template <class Result = Json, class Value>
 Result or_null(const std::optional<Value>& value) {
   return value ? Result(*value) : Result(nullptr);
 }

@@ -45,7 +45,7 @@ OrderedJson evaluation_json(const EvaluationData& evaluation) {
           {"checkpoint", evaluation.checkpoint},
           {"weights_digest", evaluation.weights_digest},
           {"tokenizer_digest", evaluation.tokenizer_digest},
-          {"step", or_null<std::int64_t, OrderedJson>(evaluation.step)},
+          {"step", or_null<OrderedJson>(evaluation.step)},
           {"tasks", evaluation.tasks.size()},
           {"suites", evaluation.suites.size()}};
 }
@@ -75,7 +75,7 @@ OrderedJson world_json(const World& world) {
   return {{"attempts", world.attempts},
           {"phases", phases},
           {"slowest", world.slowest ? OrderedJson(to_text(*world.slowest)) : OrderedJson(nullptr)},
-          {"bytes_of_step", or_null<std::int64_t, OrderedJson>(world.bytes_of_step)},
+          {"bytes_of_step", or_null<OrderedJson>(world.bytes_of_step)},
           {"ranks", ranks}};
 }
 
@@ -190,7 +190,7 @@ OrderedJson json_of(const AuditedStretch& a) {
           {"last_step", a.last_step},
           {"machine", a.machine},
           {"verdict", a.verdict},
-          {"difference_step", or_null<std::int64_t, OrderedJson>(a.difference_step)},
+          {"difference_step", or_null<OrderedJson>(a.difference_step)},
           {"difference", a.difference},
           {"operation", a.operation},
           {"ce_loss_distance", json_of(a.ce_loss)},
@@ -211,7 +211,7 @@ OrderedJson json_of(const EvaluationScores& evaluation) {
           {"created_utc", evaluation.created_utc},
           {"status", evaluation.status},
           {"checkpoint", evaluation.checkpoint},
-          {"step", or_null<std::int64_t, OrderedJson>(evaluation.step)},
+          {"step", or_null<OrderedJson>(evaluation.step)},
           {"scores", scores},
           {"problems", evaluation.problems},
           {"damage", evaluation.damage}};

@@ -82,7 +82,7 @@ Ordered claim_json(const Claim& c) {
   Ordered tests = Ordered::array();
   for (const Test& test : c.tests) tests.push_back(test_json(test));
   return {{"claim", to_string(c.scope)}, {"verdict", to_string(c.verdict)},
-          {"sentence", c.sentence},      {"deciding", or_null<std::size_t, Ordered>(c.deciding)},
+          {"sentence", c.sentence},      {"deciding", or_null<Ordered>(c.deciding)},
           {"stronger", c.stronger},      {"tests", tests}};
 }
 
@@ -114,7 +114,7 @@ Ordered state_json(const HashedState& s) {
 
 Ordered operation_json(const TracedOperation& o) {
   return {{"parted", o.parted},
-          {"traced_step", or_null<std::int64_t, Ordered>(o.traced)},
+          {"traced_step", or_null<Ordered>(o.traced)},
           {"operation", o.operation},
           {"reason", o.reason},
           {"to_run", o.to_run}};
@@ -157,7 +157,7 @@ Ordered identity_json(const Identity& i) {
 Ordered repeat_json(const Repeat& r) {
   return {{"run_id", r.run_id},
           {"side", r.side ? Ordered(std::string(1, *r.side)) : Ordered(nullptr)},
-          {"seed", or_null<std::uint64_t, Ordered>(r.seed)},
+          {"seed", or_null<Ordered>(r.seed)},
           {"host", r.host},
           {"tags", r.tags},
           {"known_by", r.known_by},
