@@ -34,7 +34,7 @@ FLOOR = {"loss": 2e-6, "z-loss": 1e-7, "gradient norm": 1e-5, "first gradient": 
 EXACT = ("step", "epoch", "tokens", "lr", "max_grad_norm")
 
 Drawn = collections.namedtuple("Drawn", "config instances files tail masked repeats labelled")
-Result = collections.namedtuple("Result", "seed group steps told wrong distance spread")
+Result = collections.namedtuple("Result", "seed group documents steps told wrong distance spread")
 
 
 class Draw:
@@ -122,6 +122,9 @@ def random_training(seed):
     draw.sometimes(0.2, data, instance_filter=(dict(repetition_max_period=3, repetition_min_period=1, repetition_max_count=4),))
     per_epoch = draw.of(2, 3) if training["max_duration"] == "2ep" else draw.of(steps // 2 + 1, steps + 1)
     rest = draw.of(0, batch - 1) if data["drop_last"] else 0  # the trainer refuses a batch that is not full
+    if Draw(f"documents of {seed}").random.random() < 0.25:
+        data["generate_doc_lengths"] = True
+        model["eos_token_id"] = seed % 17  # one of the frequent tokens
     return Drawn(training, batch * per_epoch + rest, draw.of(1, 2, 3), draw.of(0, 0, 5), draw.random.random() < 0.2, "instance_filter" in data,
                  draw.random.random() < 0.2)
 
@@ -226,6 +229,7 @@ def compare(harness, seed):
     torch.set_num_threads(1)
     drawn = random_training(seed)
     bf16 = drawn.config["precision"] == "amp_bf16"
+    documents = "generate_doc_lengths" in drawn.config["data"]
     group = f"amp_bf16, {drawn.config['distributed_strategy']}" if bf16 else "fp32"
     folder = pathlib.Path(tempfile.mkdtemp(prefix=f"against-olmo-{seed}-"))
     try:
@@ -235,14 +239,14 @@ def compare(harness, seed):
         found = train_here(harness, config, folder / "initial.pt", folder)
         reference, others = references(trainer, config, initial, bf16)
     except Ended as ended:
-        return Result(seed, group, 0, str(ended), [] if ended.code == USAGE_ERROR else [str(ended)], {}, {})
+        return Result(seed, group, documents, 0, str(ended), [] if ended.code == USAGE_ERROR else [str(ended)], {}, {})
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     initial = {name: weight.double() for name, weight in initial.items()}
     wrong = unequal(found[0], reference[0])
     apart = [distance(other, reference, initial) for other in others]
     spread = {name: max(floor, *(other[name] for other in apart)) for name, floor in FLOOR.items()}
-    return Result(seed, group, len(reference[0]), "", wrong, {} if wrong else distance(found, reference, initial), spread)
+    return Result(seed, group, documents, len(reference[0]), "", wrong, {} if wrong else distance(found, reference, initial), spread)
 
 
 def ratios(result):
@@ -279,6 +283,7 @@ def report(results, versions, command):
         f"Made by `{command}` on {datetime.date.today()} with {versions}; do not edit.", "",
         f"{compared} random configs were trained by both from the same file, weights and tokens: "
         + ("**none is further from the reference than it may be**." if not far else f"**{len(far)} are further from the reference than they may be**."),
+        f"Attention keeps to documents in {sum(result.documents for result in results if result.distance)} of them.",
         "Step, epoch, tokens, learning rate and clipping limit are equal in every step." if not any(result.wrong for result in results) else "", "",
         "A cell has the median and the largest distance between both, as a multiple of how far the reference comes from itself, and the largest",
         f"distance itself. A training is too far at {LIMIT} times. How far the reference comes from itself is the largest of a few runs: in fp32 eight",

@@ -53,17 +53,20 @@ class Attention(torch.autograd.Function):
     """Causal, of bf16 q, k, v: exponentials are rounded before v and divided after it; sums are in `dtype`.
 
     The query heads that share a head of k and v add to its gradient in one sum, which is rounded once. `noisy` is applied to
-    every value before it is rounded.
+    every value before it is rounded. `starts`, of each document of all sequences, keep attention to documents.
     """
 
     @staticmethod
     @torch.autocast("cpu", enabled=False)
-    def forward(ctx, q, k, v, dtype, noisy=exactly):
+    def forward(ctx, q, k, v, dtype, noisy=exactly, starts=None):
         scale = float(np.float32(q.shape[-1] ** -0.5))
         group = q.shape[1] // k.shape[1]
         q_, k_, v_ = q.to(dtype), *(t.to(dtype).repeat_interleave(group, dim=1) for t in (k, v))
-        causal = torch.ones(q.shape[-2], q.shape[-2], dtype=torch.bool).tril()
-        scores = (q_ @ k_.transpose(-1, -2) * scale).float().masked_fill(~causal, -torch.inf)
+        seen = torch.ones(q.shape[-2], q.shape[-2], dtype=torch.bool).tril()
+        if starts is not None:
+            document = torch.searchsorted(starts, torch.arange(q.shape[0] * q.shape[2]), right=True).view(-1, 1, q.shape[2])
+            seen = seen & (document[..., None] == document[..., None, :])
+        scores = (q_ @ k_.transpose(-1, -2) * scale).float().masked_fill(~seen, -torch.inf)
         top = scores.amax(-1, keepdim=True)
         exponentials = noisy((scores - top).exp())
         total = exponentials.sum(-1, keepdim=True)
@@ -83,7 +86,7 @@ class Attention(torch.autograd.Function):
         ds = ctx.noisy(p * dp).bfloat16().to(ctx.dtype)
         dq, dk = ds @ k * ctx.scale, of_group(ds.transpose(-1, -2) @ q) * ctx.scale
         dq, dk, dv = (ctx.noisy(t).bfloat16() for t in (dq, dk, of_group(dv)))
-        return dq, dk, dv, None, None
+        return dq, dk, dv, None, None, None
 
 
 class Linear64(torch.autograd.Function):
@@ -104,7 +107,8 @@ class Linear64(torch.autograd.Function):
 
 def sums_in(dtype, linear=F.linear, noisy=exactly):
     """Attention and linear layers whose sums are in fp32 (torch's own products) or in fp64."""
-    OLMoBlock._scaled_dot_product_attention = lambda self, q, k, v, **_: Attention.apply(q, k, v, dtype, noisy)
+    OLMoBlock._scaled_dot_product_attention = lambda self, q, k, v, cu_doc_lens=None, **_: Attention.apply(
+        q, k, v, dtype, noisy, cu_doc_lens)
     wide = lambda x, w, bias=None: Linear64.apply(x.bfloat16(), w.bfloat16(), noisy)
     F.linear = linear if dtype == torch.float32 else wide
 
