@@ -209,8 +209,7 @@ TEST_CASE("a run of ranks on GPUs is audited by one process on the CPU, and the 
   }
 }
 
-TEST_CASE("ranks without a GPU each, or without what connects GPUs, end with one sentence",
-          "[cli][gpu]") {
+TEST_CASE("ranks without a GPU each end with one sentence", "[cli][gpu]") {
   const Scene scene;
   {
     const Gpus gpus(1);
@@ -222,16 +221,30 @@ TEST_CASE("ranks without a GPU each, or without what connects GPUs, end with one
     check_refused(scene.train("few", {"device=cuda", "--nproc", "3"}), 2,
                   {"the driver shows 2 GPUs to each of 3 ranks", "expected one for each rank"});
   }
-  std::string problem;
-  if (SharedLibrary::open({"libnccl.so.2"}, &problem)) return;  // this machine has it
-  const fs::path folder = scene / "libraries";
-  fs::create_directory(folder);
-  for (const char* name : {"libcuda.so.1", "libnvrtc.so", "libtorch_cuda.so"})
-    fs::create_symlink(fs::path(OLMO_FAKE_CUDA) / name, folder / name);
-  const Gpus gpus(2, "now", folder.string());
-  check_refused(scene.train("none", {"device=cuda", "--nproc", "2"}), 2,
-                {"NCCL", "libnccl.so.2", "is not here", "OLMO_GPU_LIBRARIES"});
-  CHECK_FALSE(fs::exists(scene / "none" / "run.db"));
+}
+
+TEST_CASE("ranks without the library that connects their GPUs end with one sentence and no record",
+          "[cli][gpu]") {
+  struct Vendor {
+    std::string device, libraries, missing, name;
+  };
+  const Vendor vendors[] = {{"cuda", OLMO_FAKE_CUDA, "libnccl.so.2", "NCCL"},
+                            {"rocm", OLMO_FAKE_ROCM, "librccl.so.1", "RCCL"}};
+  const Scene scene;
+  for (const auto& vendor : vendors) {
+    std::string problem;
+    if (SharedLibrary::open({vendor.missing}, &problem)) continue;  // this machine has it
+    const fs::path folder = scene / (vendor.device + "-libraries");
+    fs::create_directory(folder);
+    for (const auto& entry : fs::directory_iterator(vendor.libraries)) {
+      if (entry.path().filename() != vendor.missing)
+        fs::create_symlink(entry.path(), folder / entry.path().filename());
+    }
+    const Gpus gpus(2, "now", folder.string());
+    check_refused(scene.train(vendor.device, {"device=" + vendor.device, "--nproc", "2"}), 2,
+                  {vendor.name, vendor.missing, "is not here", "OLMO_GPU_LIBRARIES"});
+    CHECK_FALSE(fs::exists(scene / vendor.device / "run.db"));
+  }
 }
 
 }  // namespace
