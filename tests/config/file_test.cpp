@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/text/text.h"
 #include "support/catch.h"
+#include "support/environment.h"
 
 using olmo::Error;
 using olmo::ErrorKind;
@@ -220,9 +221,8 @@ TEST_CASE("what only this machine lacks is kept as unresolved with its reason", 
 }
 
 TEST_CASE("a value put in by a reference is text, whatever it looks like", "[config]") {
-  setenv("OLMO_TEST_NASTY", "${a}", 1);
+  const olmo::test::Environment nasty("OLMO_TEST_NASTY", "${a}");
   CHECK(resolved("a: 1\nb: ${oc.env:OLMO_TEST_NASTY}\nc: ${b}\n")["c"] == "${a}");
-  unsetenv("OLMO_TEST_NASTY");
 }
 
 TEST_CASE("overrides set scalars, lists and maps, and make the keys on their way", "[config]") {

@@ -17,39 +17,31 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-/// A variable of the environment while an object lives.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
-  ~Variable() { ::unsetenv(name_); }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  const char* name_;
-};
-
 TEST_CASE("a device whose library is missing is a usage error that says what would help",
           "[ops][gpu]") {
-  std::string problem;
-  if (SharedLibrary::open({"libcuda.so.1"}, &problem)) return;  // this machine has one
-  try {
-    resolve_policy("portable", "auto", 1, "cuda");
-    FAIL("no error");
-  } catch (const Error& error) {
-    CHECK(error.kind() == ErrorKind::kUsage);
-    CHECK_THAT(error.what(), Contains("libcuda.so.1") && Contains("install"));
+  using DriverOf = std::pair<std::string, std::string>;
+  for (const auto& [device, library] :
+       {DriverOf("cuda", "libcuda.so.1"), DriverOf("rocm", "libamdhip64.so")}) {
+    std::string problem;
+    if (SharedLibrary::open({library}, &problem)) continue;  // this machine has it
+    try {
+      resolve_policy("portable", "auto", 1, device);
+      FAIL("no error");
+    } catch (const Error& error) {
+      CHECK(error.kind() == ErrorKind::kUsage);
+      CHECK_THAT(error.what(), Contains(library) && Contains("install"));
+    }
   }
 }
 
 TEST_CASE("a driver without a device is a usage error", "[ops][gpu]") {
-  const Variable none("FAKE_GPUS", "0");
+  const test::Environment none("FAKE_GPUS", "0");
   CHECK_THROWS_WITH(policy_of(Device::kCuda), Contains("shows this process no GPU"));
 }
 
 TEST_CASE("a GPU that the driver shows and LibTorch does not find is a usage error that says why",
           "[ops][gpu]") {
-  const Variable old("FAKE_GPU_DRIVER", "old");
+  const test::Environment old("FAKE_GPU_DRIVER", "old");
   try {
     policy_of(Device::kCuda);
     FAIL("no error");
@@ -61,7 +53,7 @@ TEST_CASE("a GPU that the driver shows and LibTorch does not find is a usage err
 
 TEST_CASE("a compiler that is too old for the kernels is a usage error that says what would help",
           "[ops][gpu]") {
-  const Variable old("FAKE_NVRTC_OLD", "1");
+  const test::Environment old("FAKE_NVRTC_OLD", "1");
   CHECK_THROWS_WITH(policy_of(Device::kCuda), Contains("NVRTC 12.1 is too old") &&
                                                   Contains("need 12.3") &&
                                                   Contains("OLMO_GPU_LIBRARIES"));
@@ -92,12 +84,12 @@ TEST_CASE("a word that is no device is refused", "[ops][gpu]") {
 
 TEST_CASE("whether the processor multiplies bf16 as it is does not concern a GPU's policy",
           "[ops][gpu]") {
-  const Variable folder("OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA);
+  const test::Environment folder("OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA);
   CHECK_FALSE(resolve_policy("fast", "auto", 1, "cuda").multiplies_bf16);
 }
 
 TEST_CASE("fast products run on a GPU's tensors", "[ops][gpu]") {
-  const Variable folder("OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA);
+  const test::Environment folder("OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA);
   const Policy policy = resolve_policy("fast", "auto", 1, "cuda");
   const at::Tensor x = at::ones({3, 4}), w = at::full({5, 4}, 2.0F);
   at::Tensor y = empty(policy, {3, 5});
@@ -107,7 +99,7 @@ TEST_CASE("fast products run on a GPU's tensors", "[ops][gpu]") {
 
 TEST_CASE("fast gradients of weights on a GPU are rounded to bf16 once, from the end of their sums",
           "[ops][gpu]") {
-  const Variable folder("OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA);
+  const test::Environment folder("OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA);
   const Policy policy = resolve_policy("fast", "auto", 1, "cuda");
   // Sums of 1 and seven 2^-9 are exact in fp32, and are no bf16 numbers.
   const at::Tensor dy = at::ones({8, 3}, at::kBFloat16),
@@ -126,7 +118,7 @@ TEST_CASE("fast gradients of weights on a GPU are rounded to bf16 once, from the
 
 TEST_CASE("fast attention on a GPU is LibTorch's where it has a kernel, and ours elsewhere",
           "[ops][gpu]") {
-  const Variable folder("OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA);
+  const test::Environment folder("OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA);
   const Policy gpu = resolve_policy("fast", "auto", 1, "cuda");
   apply_policy(gpu);
   const auto results = [](const Policy& policy, const AttentionShape& s, at::ScalarType type) {
@@ -188,7 +180,7 @@ TEST_CASE("memory of a device outlives its policy", "[ops][gpu]") {
 
 TEST_CASE("memory that a device does not have is an error that names the tensor", "[ops][gpu]") {
   const Policy policy = policy_of(Device::kCuda);
-  const Variable little("FAKE_GPU_MEMORY", "1000000");
+  const test::Environment little("FAKE_GPU_MEMORY", "1000000");
   CHECK_THROWS_WITH(empty(policy, {1000, 1000}),
                     Contains("tensor (1000, 1000) of type float on cuda:0: there is no memory") &&
                         Contains("4000000 bytes") && !Contains("\n"));
@@ -280,7 +272,7 @@ TEST_CASE("kernels of AMD's are compiled again for another HIP, whose compiler t
           "[ops][gpu]") {
   const Cache cache;
   CHECK(doubled(Device::kRocm) == 6);
-  const Variable newer("FAKE_DRIVER_VERSION", "70051831");
+  const test::Environment newer("FAKE_DRIVER_VERSION", "70051831");
   CHECK(policy_of(Device::kRocm).gpu->compiler() == "hipRTC of HIP 7.0.51831");
   CHECK(doubled(Device::kRocm) == 6);
   CHECK(cache.times_compiled() == 2);
@@ -290,7 +282,7 @@ TEST_CASE("kernels of AMD's are compiled again where hipRTC's variables add opti
           "[ops][gpu]") {
   const Cache cache;
   CHECK(doubled(Device::kRocm) == 6);
-  const Variable more("HIPRTC_COMPILE_OPTIONS_APPEND", "-g");
+  const test::Environment more("HIPRTC_COMPILE_OPTIONS_APPEND", "-g");
   CHECK(doubled(Device::kRocm) == 6);
   CHECK(doubled(Device::kRocm) == 6);
   CHECK(cache.times_compiled() == 2);
@@ -298,7 +290,7 @@ TEST_CASE("kernels of AMD's are compiled again where hipRTC's variables add opti
 
 TEST_CASE("a GPU newer than the compiler knows has kernels as PTX of the newest that it knows",
           "[ops][gpu]") {
-  const Variable newer("FAKE_GPU_CAPABILITY", "120");
+  const test::Environment newer("FAKE_GPU_CAPABILITY", "120");
   const Cache cache;
   CHECK(policy_of(Device::kCuda).gpu->compiler() == "NVRTC 12.4, compute_90");
   CHECK(doubled(Device::kCuda) == 6);
@@ -306,13 +298,13 @@ TEST_CASE("a GPU newer than the compiler knows has kernels as PTX of the newest 
 }
 
 TEST_CASE("PTX is never of an architecture newer than the GPU", "[ops][gpu]") {
-  const Variable between("FAKE_GPU_CAPABILITY", "89");
+  const test::Environment between("FAKE_GPU_CAPABILITY", "89");
   CHECK(policy_of(Device::kCuda).gpu->compiler() == "NVRTC 12.4, compute_80");
 }
 
 TEST_CASE("a GPU older than the compiler knows is a usage error that says what would help",
           "[ops][gpu]") {
-  const Variable older("FAKE_GPU_CAPABILITY", "70");
+  const test::Environment older("FAKE_GPU_CAPABILITY", "70");
   CHECK_THROWS_WITH(policy_of(Device::kCuda),
                     Contains("NVRTC 12.4 compiles for GPUs from sm_75 on, and this is an sm_70") &&
                         Contains("older NVRTC in OLMO_GPU_LIBRARIES"));
@@ -320,7 +312,7 @@ TEST_CASE("a GPU older than the compiler knows is a usage error that says what w
 
 TEST_CASE("a driver that does not load what a newer compiler has made is told as that",
           "[ops][gpu]") {
-  const Variable old("FAKE_DRIVER_VERSION", "11080");
+  const test::Environment old("FAKE_DRIVER_VERSION", "11080");
   const Cache cache;
   CHECK_THROWS_WITH(doubled(Device::kCuda),
                     Contains("the compiled kernels cannot be loaded (NVRTC 12.4 is newer than the "

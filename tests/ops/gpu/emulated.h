@@ -12,6 +12,7 @@
 #include "ops/elementwise.h"
 #include "ops/row_reference.h"
 #include "support/catch.h"
+#include "support/environment.h"
 
 namespace olmo::ops::emulated {
 
@@ -29,12 +30,9 @@ inline Policy policy_of(Device device) {
 }
 
 /// How the emulated device works while an object lives (fake/device.h).
-class Mode {
- public:
-  explicit Mode(const char* name) { ::setenv("FAKE_GPU_MODE", name, 1); }
-  ~Mode() { ::unsetenv("FAKE_GPU_MODE"); }
-  Mode(const Mode&) = delete;
-  Mode& operator=(const Mode&) = delete;
+struct Mode {
+  explicit Mode(const char* name) : variable("FAKE_GPU_MODE", name) {}
+  test::Environment variable;
 };
 
 /// A device, and how it works.

@@ -14,16 +14,13 @@ using Catch::Matchers::Contains;
 /// The N-th launch of a kernel fails while an object lives; then the device is as new.
 class Failing {
  public:
-  explicit Failing(const char* which) {
-    fake::revive();
-    ::setenv("FAKE_GPU_FAIL", which, 1);
-  }
-  ~Failing() {
-    ::unsetenv("FAKE_GPU_FAIL");
-    fake::revive();
-  }
+  explicit Failing(const char* which) : variable_("FAKE_GPU_FAIL", which) { fake::revive(); }
+  ~Failing() { fake::revive(); }
   Failing(const Failing&) = delete;
   Failing& operator=(const Failing&) = delete;
+
+ private:
+  test::Environment variable_;
 };
 
 TEST_CASE("what the host does with a tensor after its copy was queued does not change the copy",
