@@ -261,7 +261,8 @@ void BatchSource::fill_row(Batch& batch, std::int64_t row) const {
   }
   labels.back() = kIgnoredLabel;
   if (config_.document_end)
-    find_documents(ids, *config_.document_end, row_of<std::int32_t>(batch.document_starts_BL, row));
+    find_document_starts(ids, *config_.document_end,
+                         row_of<std::int32_t>(batch.document_starts_BL, row));
 }
 
 Batch BatchSource::batch(std::uint64_t step) {
@@ -297,8 +298,8 @@ Batch BatchSource::batch(std::uint64_t step, std::span<const std::int64_t> rows)
   return batch;
 }
 
-void find_documents(std::span<const std::int64_t> ids, std::int64_t eos_token_id,
-                    std::span<std::int32_t> starts) {
+void find_document_starts(std::span<const std::int64_t> ids, std::int64_t eos_token_id,
+                          std::span<std::int32_t> starts) {
   OLMO_CHECK(starts.size() == ids.size());
   std::int32_t start = 0;
   for (std::size_t i = 0; i < ids.size(); ++i) {

@@ -63,8 +63,8 @@ Digest batch_digest(std::span<const Digest> rows, std::int64_t sequence_length);
 
 /// Where the document of each token begins: a document ends with `eos_token_id`, and what follows
 /// the last one is a document, too (OLMo's get_document_lengths, olmo/data/util.py).
-void find_documents(std::span<const std::int64_t> ids, std::int64_t eos_token_id,
-                    std::span<std::int32_t> starts);
+void find_document_starts(std::span<const std::int64_t> ids, std::int64_t eos_token_id,
+                          std::span<std::int32_t> starts);
 
 /// False if some sequence of tokens repeats back to back `repetition_max_count` times or more, its
 /// length (the period) being within [repetition_min_period, repetition_max_period]: OLMo keeps such

@@ -19,15 +19,13 @@ std::vector<InspectedDocument> cut_documents(const InspectedInstance& instance,
                                              std::optional<std::uint32_t> eos) {
   std::vector<InspectedDocument> documents;
   const auto size = static_cast<std::int64_t>(instance.ids.size());
+  std::vector<std::int32_t> starts(instance.ids.size());
+  if (eos) find_document_starts(instance.ids, *eos, starts);
   const bool at_boundary =
       instance.first_token == 0 || (eos && file.at(instance.first_token - 1) == *eos);
   for (std::int64_t begin = 0; begin < size;) {
-    std::int64_t end = begin;
-    while (end < size &&
-           !(eos && instance.ids[static_cast<std::size_t>(end)] == static_cast<std::int64_t>(*eos)))
-      ++end;
-    const bool ends_here = end < size;
-    end = std::min(end + 1, size);
+    const auto end = std::upper_bound(starts.begin(), starts.end(), begin) - starts.begin();
+    const bool ends_here = eos && instance.ids[static_cast<std::size_t>(end) - 1] == *eos;
     InspectedDocument document{.begin = begin,
                                .end = end,
                                .begins_here = begin > 0 || at_boundary,

@@ -8,11 +8,12 @@
 
 namespace olmo::test {
 
-/// What OLMo's get_document_lengths returns, from where find_documents says that documents begin.
+/// What OLMo's get_document_lengths returns, from where find_document_starts says that documents
+/// begin.
 inline std::vector<std::int64_t> document_lengths(const std::vector<std::int64_t>& ids,
                                                   std::int64_t eos_token_id) {
   std::vector<std::int32_t> starts(ids.size(), -1);
-  data::find_documents(ids, eos_token_id, starts);
+  data::find_document_starts(ids, eos_token_id, starts);
   std::vector<std::int64_t> lengths;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (i == 0 || starts[i] != starts[i - 1]) {
