@@ -18,8 +18,8 @@ struct AttentionShape {
   std::int64_t n_kv_heads = 0;
   std::int64_t head_dim = 0;
   std::int64_t window = 0;  ///< keys that a query sees, its own the last; 0: all
-  /// (batch*length) int32: the position in its sequence where the document of each row begins, none
-  /// before that of the row above; undefined: a sequence is one document.
+  /// (batch*length) int32: the position in its sequence where the document of each row begins,
+  /// which never falls within a sequence; undefined: a sequence is one document.
   at::Tensor document_starts = {};
 
   [[nodiscard]] bool is_sliding() const { return window > 0 && window < length; }
