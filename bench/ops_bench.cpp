@@ -81,9 +81,9 @@ struct AttentionCase {
   ops::AttentionShape shape;
 };
 
-constexpr AttentionCase kAttention[] = {{"T/attention", {8, 256, 4, 4, 32}},
-                                        {"S/attention", {4, 512, 8, 8, 64}},
-                                        {"M/attention", {2, 1024, 12, 12, 64}}};
+const AttentionCase kAttention[] = {{"T/attention", {8, 256, 4, 4, 32}},
+                                    {"S/attention", {4, 512, 8, 8, 64}},
+                                    {"M/attention", {2, 1024, 12, 12, 64}}};
 
 // Two products forward and five backward, half of each masked.
 double attention_operations(const ops::AttentionShape& s) {
