@@ -371,10 +371,14 @@ std::int64_t linear_workspace(const Policy& policy, std::int64_t m, std::int64_t
                               at::ScalarType type) {
   if (policy.numerics == Numerics::kFast || policy.device != Device::kCpu) return 0;
   Bf16 any{};
-  GemmProblem forward = forward_problem(m, n, k), input = input_problem(m, n, k);
-  if (type == at::kBFloat16) forward.c_bf16 = input.c_bf16 = &any;
+  GemmProblem forward = forward_problem(m, n, k), input = input_problem(m, n, k),
+              weight = weight_problem(m, n, k);
+  if (type == at::kBFloat16) {
+    for (auto* problem : {&forward, &input, &weight}) problem->a_bf16 = problem->b_bf16 = &any;
+    forward.c_bf16 = input.c_bf16 = &any;
+  }
   return std::max({largest_workspace(policy, forward), largest_workspace(policy, input),
-                   largest_workspace(policy, weight_problem(m, n, k))});
+                   largest_workspace(policy, weight)});
 }
 
 }  // namespace olmo::ops

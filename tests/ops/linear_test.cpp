@@ -246,6 +246,17 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("the workspace that is planned for products of bf16 has room for what is widened",
+          "[ops]") {
+  const auto policy = resolve_policy("portable", "auto", 1);
+  apply_policy(policy);
+  const Case s{1000, 1200, 1000};  // of whose products the one that widens most is the forward one
+  ops::Workspace workspace(1);
+  (void)Bf16Products(s).run(ops::Context(policy, workspace), at::kBFloat16, ops::Rounding::kBf16);
+  const auto planned = ops::linear_workspace(policy, s.m, s.n, s.k, at::kBFloat16);
+  CHECK(workspace.bytes() <= ops::Workspace::bytes_for(static_cast<std::size_t>(planned)));
+}
+
 TEST_CASE("products in bf16 are the reference's, with no more error than LibTorch's", "[ops]") {
   const ops::reference::Bf16Golden golden;
   const auto x = golden.in("linear.x"), w = golden.in("linear.w"), dy = golden.in("linear.dy");
