@@ -16,9 +16,12 @@
 namespace olmo::ops::OLMO_ISA {
 namespace {
 
-constexpr std::int64_t kMaxK = 512;    // a panel of A (14 x 512 floats) fills half of the L1 cache
-constexpr std::int64_t kMinK = 256;    // below it, loading and storing the accumulators shows
-constexpr std::int64_t kFetching = 5;  // tiles that pass while the next panel of A is fetched
+// Steps of k in a block at most. With AVX-512 a panel of A (14 x 512 floats) so fills half of the
+// first-level cache; smaller tiles begin and end more often, and do so less in longer blocks.
+constexpr std::int64_t kMaxK = kTileVectors > 1 ? 512 : 1024;
+constexpr std::int64_t kMinK = 256;  // below it, loading and storing the accumulators shows
+// Tiles that pass while the next panel of A is fetched.
+constexpr std::int64_t kFetching = kTileVectors > 1 ? 5 : 3;
 constexpr std::int64_t kMaxRows = 2048;        // keeps a block of C near while k advances
 constexpr std::int64_t kMaxPackedA = 1 << 20;  // floats: columns pass in the last-level cache
 constexpr std::int64_t kMaxSums = 4 << 20;     // floats
@@ -147,10 +150,12 @@ Lines lines_of_c(const Destination& to) {
 void multiply_panel(TileKernel kernel, std::int64_t rows, std::int64_t n, bool accumulate,
                     TileOperands t, const Destination& to, const Destination& below,
                     Operands& operands) {
+  Beside beside;  // not made anew for each tile: compilers clear it with a slow `rep stos`
   for (std::int64_t j = 0; j < n; j += kTileColumns) {
     const std::int64_t columns = smaller(kTileColumns, n - j), after = j + kTileColumns;
     const Destination here = to.columns_from(j);
-    Beside beside{{}, lines_of_c(after < n ? to.columns_from(after) : below), {}};
+    beside.read.count = beside.copied.count = 0;
+    beside.written = lines_of_c(after < n ? to.columns_from(after) : below);
     operands.begin_tile(rows == kTileRows ? t.k / 4 : 0, beside);
     if (columns < kTileColumns || to.sums == nullptr) {
       buffered_tile(kernel, rows, columns, accumulate, t, here, beside);
@@ -175,10 +180,9 @@ Destination destination(const GemmProblem& g, const GemmBlocking& by, const Corn
   return to;
 }
 
-// The kernel for `rows` rows of A as they lie.
+// The kernel for `rows` rows of A.
 TileKernel tile_of(const GemmProblem& g, std::int64_t rows, bool accumulate) {
-  if (reads_a(g)) return pick_tile<kAnyRow, true>(rows, accumulate);
-  return row_panels(g) ? pick_tile<kPanelRow, true>(rows, accumulate)
+  return row_panels(g) ? pick_tile<kAnyRow, true>(rows, accumulate)
                        : pick_tile<1, true>(rows, accumulate);
 }
 
@@ -191,10 +195,11 @@ void multiply_block(const GemmProblem& g, const GemmBlocking& by, const Corner& 
   for (std::int64_t i = 0; i < m; i += kTileRows) {
     const std::int64_t rows = smaller(kTileRows, m - i);
     const float* a = operands.panel_of_a(at, i);
-    multiply_panel(tile_of(g, rows, accumulate), rows, n, accumulate,
-                   {k, a, row_panels(g) ? 1 : kTileRows, b, kTileColumns, nullptr, 0, g.a_row},
-                   destination(g, by, at, i, operands.sums()),
-                   destination(g, by, at, i + rows < m ? i + rows : i, operands.sums()), operands);
+    multiply_panel(
+        tile_of(g, rows, accumulate), rows, n, accumulate,
+        {k, a, row_panels(g) ? 1 : kTileRows, b, kTileColumns, nullptr, 0, row_of_a(g, by)},
+        destination(g, by, at, i, operands.sums()),
+        destination(g, by, at, i + rows < m ? i + rows : i, operands.sums()), operands);
   }
 }
 

@@ -12,8 +12,8 @@ namespace olmo::ops::OLMO_ISA {
 
 constexpr std::int64_t kGroup = 8;  // panels of A packed together: copies read whole cache lines
 
-/// A whose rows are contiguous is read where it lies, or packed by copying them to kPanelRow; any
-/// other is packed as [k][kTileRows]. Nothing transposes.
+/// A whose rows are contiguous is read where it lies, or packed by copying them; any other is
+/// packed as [k][kTileRows]. Nothing transposes.
 inline bool row_panels(const GemmProblem& g) { return g.a_k == 1 && g.a_row != 1; }
 
 /// Rows that share the sets of the first-level cache are copied, and bf16 is, to be widened.
@@ -22,14 +22,20 @@ inline bool reads_a(const GemmProblem& g) {
   return row_panels(g) && g.a_bf16 == nullptr && g.a_row % kSets != 0;
 }
 
-inline std::int64_t panel_floats(const GemmProblem& g, std::int64_t k) {
-  return kTileRows * (row_panels(g) ? kPanelRow : k);
+/// From a row of A that a tile reads to the next, where A's rows are contiguous. Copied ones lie an
+/// odd number of cache lines apart, and so do not share cache sets.
+inline std::int64_t row_of_a(const GemmProblem& g, const GemmBlocking& by) {
+  return reads_a(g) ? g.a_row : rounded_up(by.k, 32) + 16;
+}
+
+inline std::int64_t panel_floats(const GemmProblem& g, const GemmBlocking& by) {
+  return kTileRows * (row_panels(g) ? row_of_a(g, by) : by.k);
 }
 
 inline std::int64_t panels_in_group(const GemmProblem& g) { return row_panels(g) ? 1 : kGroup; }
 
 inline std::int64_t group_floats(const GemmProblem& g, const GemmBlocking& by) {
-  return rounded_up(panels_in_group(g) * panel_floats(g, by.k), 16);
+  return rounded_up(panels_in_group(g) * panel_floats(g, by), 16);
 }
 
 inline std::int64_t floats_of_a(const GemmProblem& g, const GemmBlocking& by) {
@@ -39,7 +45,7 @@ inline std::int64_t floats_of_a(const GemmProblem& g, const GemmBlocking& by) {
   }
   const std::int64_t k_blocks =
       by.a_kept == GemmBlocking::kAllK ? larger(1, parts_of(g.k, by.k)) : 1;
-  return k_blocks * (by.m / kTileRows) * panel_floats(g, by.k);
+  return k_blocks * (by.m / kTileRows) * panel_floats(g, by);
 }
 
 inline std::int64_t floats_of_b(const GemmBlocking& by) {
@@ -96,7 +102,8 @@ inline Packer packer_of_a(const GemmProblem& g, const GemmBlocking& by, const Co
                      m = smaller(most, smaller(at.i + by.m, g.m) - i);
   const Layout layout = reads_a(g) ? Layout::kNone : by_rows ? Layout::kRows : Layout::kColumnsOfA;
   const std::int64_t stride = by_rows ? g.a_row : g.a_k, rows = by_rows ? m : k,
-                     length = by_rows ? k : m, panel = panel_floats(g, by.k), lines = k / 4;
+                     length = by_rows ? k : m, lines = k / 4,
+                     panel = by_rows ? row_of_a(g, by) : panel_floats(g, by);
   return {layout, source(g.a, g.a_bf16, first), stride, rows, length, to, panel, lines};
 }
 
@@ -104,7 +111,7 @@ inline Packer packer_of_a(const GemmProblem& g, const GemmBlocking& by, const Co
 class Operands {
  public:
   Operands(const GemmProblem& g, const GemmBlocking& by, float* workspace)
-      : g_(g), by_(by), panel_(panel_floats(g, by.k)), a_(workspace) {
+      : g_(g), by_(by), panel_(panel_floats(g, by)), a_(workspace) {
     b_ = workspace + rounded_up(floats_of_a(g, by), 16);
     sums_ = b_ + blocks_of_b(g, by) * floats_of_b(by);
     next_b_ = packer_of_b(g, by, {0, 0, 0}, b_);

@@ -13,7 +13,7 @@ namespace olmo::ops::OLMO_ISA {
 /// How an operand is packed; the numbers of its source that lie beside each other are a "row".
 enum class Layout {
   kNone,        ///< not at all: it is fetched and read where it lies
-  kRows,        ///< rows of A, kPanelRow apart
+  kRows,        ///< rows of A
   kColumnsOfA,  ///< panels of kTileRows columns
   kColumnsOfB,  ///< panels of kTileColumns columns
   kTransposed   ///< panels of kTileColumns rows, transposed
@@ -39,7 +39,8 @@ class Packer {
   Packer() = default;
 
   /// `rows` rows of `length` numbers of `from`, `stride` apart, become panels from `to` on that are
-  /// `panel` floats apart. `lines`: of the cache, that a tile fetches at most.
+  /// `panel` floats apart, as rows are that are copied as they are. `lines`: of the cache, that a
+  /// tile fetches at most.
   Packer(Layout layout, Source from, std::int64_t stride, std::int64_t rows, std::int64_t length,
          float* to, std::int64_t panel, std::int64_t lines)
       : layout_(layout),
@@ -87,7 +88,7 @@ class Packer {
     c.wide = layout_ != Layout::kColumnsOfA;
     c.from_step = width();
     c.to_step = layout_ == Layout::kRows ? width() : panel_;
-    const std::int64_t to_row = layout_ == Layout::kRows ? kPanelRow : width();
+    const std::int64_t to_row = layout_ == Layout::kRows ? panel_ : width();
     c.from = static_cast<const float*>(from_.first) + row_ * stride_;
     c.to = to_ + row_ * to_row;
     c.from_next = stride_ - (c.in_row - 1) * c.from_step;
@@ -147,7 +148,7 @@ class Packer {
   void pack(const Element* source, const Piece& piece) {
     if (layout_ == Layout::kRows) {
       for (std::int64_t i = 0; i < piece.rows; ++i)
-        copy_row(source + i * stride_, piece.columns, to_ + (piece.row + i) * kPanelRow);
+        copy_row(source + i * stride_, piece.columns, to_ + (piece.row + i) * panel_);
     } else if (layout_ == Layout::kColumnsOfA) {
       pack_columns<kTileRows>(source, stride_, piece.columns, piece.rows,
                               to_ + piece.row * kTileRows, panel_);

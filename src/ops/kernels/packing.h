@@ -109,7 +109,4 @@ inline void copy_row(const float* src, std::int64_t n, float* dst) {
 }
 inline void copy_row(const Bf16* src, std::int64_t n, float* dst) { widen_row(src, n, dst); }
 
-/// Row stride of a copied panel of A, of at most 512 columns: rows must not share cache sets.
-constexpr int kPanelRow = 512 + 16;
-
 }  // namespace olmo::ops::OLMO_ISA

@@ -1,6 +1,7 @@
 // The register tile of a matrix product: shared by the GEMM and attention kernels.
 #pragma once
 
+#include "ops/kernels/extents.h"
 #include "ops/kernels/rows.h"
 #include "ops/simd.h"
 
@@ -148,7 +149,10 @@ class LinesInTurn {
         to_next_row_(lines.to_next_row) {}
 
   OLMO_INLINE void fetch() {
-    if (left_ <= 0) return;
+    if (left_ > 0) fetch_next();
+  }
+  /// There must be one.
+  OLMO_INLINE void fetch_next() {
     __builtin_prefetch(line_, kWrites ? 1 : 0, kWrites ? 3 : 2);
     --left_;
     --left_in_row_;
@@ -235,6 +239,53 @@ OLMO_INLINE void remaining_steps(std::int64_t p, StepOfA<kARow>& a, const float*
   }
 }
 
+/// A lambda without arguments, always inlined: clang would call some.
+#define OLMO_WORK () __attribute__((always_inline))
+
+/// The whole groups of four steps of k, with what is done beside them. Returns their number.
+template <int kRows, int kARow>
+OLMO_INLINE std::int64_t groups_beside(const Beside& beside, StepOfA<kARow>& a, const float*& b,
+                                       const TileOperands& t, F32x16 (&sum)[kRows][kTileVectors]) {
+  LinesInTurn<false> read(beside.read), far(beside.written);
+  LinesInTurn<true> near(beside.written);
+  CopiesInTurn copied(beside.copied);
+  const std::int64_t groups = t.k / 4, lines_read = smaller(groups, beside.read.count),
+                     lines_written = smaller(groups, beside.written.count);
+  std::int64_t group = 0;
+  const auto until = [&](std::int64_t end, const auto& work) __attribute__((always_inline)) {
+    for (; group < end; ++group) {
+      work();
+      tile_steps<kRows, kARow>(a, b, t, sum);
+    }
+  };
+  if constexpr (kManyBeside) {
+    // The next tile of C comes into the second-level cache early and into the first one late.
+    until(groups - beside.written.count - 1, [&] OLMO_WORK {
+      read.fetch();
+      far.fetch();
+      copied.copy();
+    });
+    until(groups, [&] OLMO_WORK {
+      read.fetch();
+      near.fetch();
+      copied.copy();
+    });
+  } else {
+    // Loops that need not ask whether a line is left: where another thread shares the core, every
+    // instruction takes the place of a multiplication.
+    until(smaller(lines_read, lines_written), [&] OLMO_WORK {
+      read.fetch_next();
+      near.fetch_next();
+    });
+    until(lines_written, [&] OLMO_WORK { near.fetch_next(); });
+    until(lines_read, [&] OLMO_WORK { read.fetch_next(); });
+    until(groups, [] OLMO_WORK {});
+  }
+  return groups;
+}
+
+#undef OLMO_WORK
+
 template <int kRows, int kARow, bool kAccumulate, bool kBeside>
 void tile_kernel(const TileOperands& operands, const Beside& beside) {
   TileOperands t = operands;
@@ -247,27 +298,7 @@ void tile_kernel(const TileOperands& operands, const Beside& beside) {
   F32x16 sum[kRows][kTileVectors];
   begin_sums<kAccumulate>(t, sum);
   std::int64_t p = 0;
-  if constexpr (kBeside) {
-    LinesInTurn<false> read(beside.read), far(beside.written);
-    LinesInTurn<true> near(beside.written);
-    CopiesInTurn copied(beside.copied);
-    if constexpr (kManyBeside) {
-      // The next tile of C comes into the second-level cache early and into the first one late.
-      const std::int64_t until = t.k - 4 * beside.written.count - 4;
-      for (; p + 4 <= until; p += 4) {
-        read.fetch();
-        far.fetch();
-        copied.copy();
-        tile_steps<kRows, kARow>(a, b, t, sum);
-      }
-    }
-    for (; p + 4 <= t.k; p += 4) {
-      read.fetch();
-      near.fetch();
-      if constexpr (kManyBeside) copied.copy();
-      tile_steps<kRows, kARow>(a, b, t, sum);
-    }
-  }
+  if constexpr (kBeside) p = 4 * groups_beside<kRows, kARow>(beside, a, b, t, sum);
   remaining_steps<kRows, kARow>(p, a, b, t, sum);
   store_sums(t, sum);
 }
