@@ -154,7 +154,8 @@ void read_all(const store::StoredTensors& stored) {
   }
 }
 
-const std::filesystem::path kShards = "tests/data/train/olmo_shards";
+const std::filesystem::path kShards =
+    std::filesystem::path(OLMO_SOURCE_DIR) / "tests/data/train/olmo_shards";
 const std::filesystem::path kDcp = "torch_new/model_and_optim/.metadata";
 const std::filesystem::path kFlat = "local/model/rank1.pt";
 const std::filesystem::path kLegacy = "torch_legacy/rank1.pt";

@@ -1,5 +1,6 @@
-// Parsers under libFuzzer. `olmo_fuzz TARGET CORPUS [libFuzzer's options]` puts the target's seeds
-// into the folder CORPUS and mutates what lies there; scripts/fuzz.sh runs all targets.
+// Parsers that are given any bytes. `olmo_fuzz TARGET CORPUS [libFuzzer's options]` puts the
+// target's seeds into the folder CORPUS and mutates what lies there; scripts/fuzz.sh runs all
+// targets. Every run of the tests gives them their seeds, and some mutations (targets_test.cpp).
 #pragma once
 
 #include <filesystem>
@@ -21,6 +22,11 @@ std::vector<Target> store_targets();
 std::vector<Target> eval_targets();
 std::vector<Target> train_targets();
 std::vector<Target> record_targets();
+std::vector<Target> all_targets();
+
+/// Parses `input`. Throws std::logic_error where parsing ends in an Error that says nothing: a user
+/// would see an empty line.
+void take(const Target& target, const std::string& input);
 
 /// A file of this process that holds `input`, in memory where the system has /dev/shm; the next
 /// call with this name replaces it.
