@@ -25,7 +25,12 @@ namespace {
 
 using namespace olmo::test;
 
+std::atomic<bool> watching{false};
+
 struct Plan {
+  /// Libraries call on while the process ends.
+  ~Plan() { watching = false; }
+
   std::string folder;  ///< empty: nothing is looked at
   std::string calls;   ///< "," + names + ","; empty: all
   long at = 0;
@@ -38,7 +43,6 @@ struct Plan {
 std::mutex mutex;  // of the plan and of the order in the log
 Plan plan;
 std::atomic<long> count{0};
-std::atomic<bool> watching{false};
 std::atomic<long> allocations{0};
 std::atomic<long> failing_allocation{0};  ///< the n-th, from 1; 0: none
 /// Allocations of the library between these addresses are not counted.
