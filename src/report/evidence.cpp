@@ -242,9 +242,10 @@ void add_caveats(ParityReport& report) {
                                " is not sealed (an older olmo-harness recorded it): an altered row "
                                "would not be seen.");
     }
-    if (side->evaluation && !side->evaluation->limit.empty())
+    const std::string limits = side->evaluation ? limits_text(*side->evaluation) : "";
+    if (!limits.empty())
       report.caveats.push_back("The evaluation of " + side->label + " scored no more than " +
-                               side->evaluation->limit + ": what follows holds for these.");
+                               limits + ": what follows holds for these.");
   }
   for (const auto& mismatch : report.gate.mismatches) {
     if (mismatch.mismatch == MismatchClass::kConfound)

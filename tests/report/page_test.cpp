@@ -168,6 +168,14 @@ TEST_CASE("a section without content is one line", "[report]") {
   CHECK_THAT(parity_html(r), Contains("<section class=\"empty\" id=\"tasks\">"));
 }
 
+TEST_CASE("the evidence of a single task, which has no macro average, says what was certified",
+          "[report]") {
+  ParityReport r = synthetic_report(50, 3);
+  r.tasks->tasks.resize(1);
+  r.tasks->macro.reset();
+  CHECK_THAT(parity_markdown(r), Contains("| Tasks | 0 of 1 task certified"));
+}
+
 TEST_CASE("a fact that no record tells takes the mark away and says what would settle it",
           "[report]") {
   ParityReport r = synthetic_report(50, 3);

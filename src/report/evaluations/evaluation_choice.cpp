@@ -35,6 +35,8 @@ struct Pair {
   const NamedEvaluation* b = nullptr;
 };
 
+Names common_names(const Pair& pair) { return in_both(names_of(*pair.a), names_of(*pair.b)); }
+
 /// What makes a pair later than another, whichever side is A. Two evaluations may have been made in
 /// one millisecond: then their places tell.
 auto lateness_of(const Pair& pair) {
@@ -51,8 +53,8 @@ Pair choose_pair(const std::vector<NamedEvaluation>& a, const std::vector<NamedE
                  std::optional<Kind> kind, const EvaluationPlaces& places) {
   Pair best;
   const auto rank = [](const Pair& pair) {
-    return std::tuple(pair.a->entry->record.step.value_or(0),
-                      in_both(pair.a->names, pair.b->names).size(), lateness_of(pair));
+    return std::tuple(pair.a->entry->record.step.value_or(0), common_names(pair).size(),
+                      asked_alike(*pair.a, *pair.b).size(), lateness_of(pair));
   };
   for (const NamedEvaluation& x : a) {
     for (const NamedEvaluation& y : b) {
@@ -100,34 +102,36 @@ std::string listed(const Names& names) {
 Names all_names(const std::vector<NamedEvaluation>& evaluations, const NamedEvaluation& chosen) {
   Names names;
   for (const NamedEvaluation& one : evaluations)
-    if (one.entry->record.step == chosen.entry->record.step)
-      names.insert(one.names.begin(), one.names.end());
+    if (one.entry->record.step == chosen.entry->record.step) names.merge(names_of(one));
   return names;
 }
 
 void add_others(const Pair& pair, const SideRecords& in_a, const std::vector<NamedEvaluation>& a,
                 const SideRecords& in_b, const std::vector<NamedEvaluation>& b,
                 ChosenEvaluations& chosen) {
-  Names has_a = pair.a->names, has_b = pair.b->names, otherwise;
-  for (const Pair& other : others_of(pair, a, b)) {
-    const Names more = without(in_both(other.a->names, other.b->names), in_both(has_a, has_b));
-    if (more.empty()) continue;
-    if (!asked_alike(*other.a->entry, *pair.a->entry) ||
-        !asked_alike(*other.b->entry, *pair.b->entry)) {
+  Names has_a = names_of(*pair.a), has_b = names_of(*pair.b), otherwise;
+  const auto add = [&](const Pair& other, const Names& names) {
+    const Names more = without(names, in_both(has_a, has_b));
+    if (more.empty()) return;
+    if (!same_model(*other.a->entry, *pair.a->entry) ||
+        !same_model(*other.b->entry, *pair.b->entry)) {
       otherwise.insert(more.begin(), more.end());
-      continue;
+      return;
     }
     const auto read = [](const SideRecords& records, const NamedEvaluation& one) {
       return read_evaluation(records, one.entry->evaluation_id);
     };
     if (other.a != pair.a) take(more, read(in_a, *other.a), has_a, *chosen.a);
     if (other.b != pair.b) take(more, read(in_b, *other.b), has_b, *chosen.b);
-  }
+  };
+  const auto others = others_of(pair, a, b);
+  for (const Pair& other : others) add(other, asked_alike(*other.a, *other.b));
+  for (const Pair& other : others) add(other, common_names(other));
   otherwise = without(otherwise, in_both(has_a, has_b));
   if (!otherwise.empty())
     chosen.caveats.push_back("Not compared: " + listed(otherwise) +
-                             ", which both sides evaluated with another limit, precision, "
-                             "tokenizer or other weights than what is compared.");
+                             ", which both sides evaluated with another precision, tokenizer "
+                             "or other weights than what is compared.");
   const Names all_a = all_names(a, *pair.a), all_b = all_names(b, *pair.b);
   for (const auto& [letter, alone] : {std::pair('A', without(without(all_a, all_b), has_a)),
                                       std::pair('B', without(without(all_b, all_a), has_b))})

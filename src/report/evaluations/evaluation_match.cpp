@@ -5,10 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
-#include "core/files/json.h"
-#include "core/files/recorded_json.h"
 #include "core/text/text.h"
 #include "report/walk.h"
 
@@ -42,6 +38,15 @@ void say_conflicts(const std::string& name, const Evaluated& a, const Evaluated&
   say_conflict(name, "convention", a.convention, b.convention, findings);
 }
 
+/// `before` what: texts, or the requests that have no context.
+void say_first_tokens(const std::string& name, const Asked& a, const Asked& b, const char* before,
+                      Findings& findings) {
+  if (a.first_token && b.first_token && *a.first_token != *b.first_token)
+    findings.mismatched.push_back(name + ": another token stands before " + before + ", " +
+                                  std::to_string(*a.first_token) + " and " +
+                                  std::to_string(*b.first_token));
+}
+
 /// `count` units differ in `what`.
 void say_different(const std::string& name, std::int64_t count, const char* unit, const char* what,
                    std::vector<std::string>& sentences) {
@@ -57,6 +62,8 @@ TaskPair match_task(const EvaluatedTask& a, const EvaluatedTask& b, Findings& fi
   if (conflicts(a.primary_metric, b.primary_metric))
     findings.mismatched.push_back(a.task + ": A chose by " + a.primary_metric + ", B by " +
                                   b.primary_metric + ", so that their answers do not compare");
+  if (a.has_bare_requests && b.has_bare_requests)
+    say_first_tokens(a.task, a.asked, b.asked, "requests without a context", findings);
   TaskPair pair{&a, &b, {}};
   std::int64_t only_a = 0, only_b = 0, answers = 0, requests = 0, lengths = 0, cut = 0;
   walk(
@@ -94,6 +101,7 @@ bool unequal_counts(const EvaluatedDocument& a, const EvaluatedDocument& b, bool
 SuitePair match_suite(const EvaluatedSuite& a, const EvaluatedSuite& b, bool same_tokenizer,
                       Findings& findings) {
   say_conflicts(a.suite, a, b, findings);
+  say_first_tokens(a.suite, a.asked, b.asked, "texts", findings);
   SuitePair pair{&a, &b, {}};
   std::int64_t only_a = 0, only_b = 0, texts = 0, counts = 0;
   walk(
@@ -116,17 +124,11 @@ SuitePair match_suite(const EvaluatedSuite& a, const EvaluatedSuite& b, bool sam
   return pair;
 }
 
-/// The maximum lengths that two evaluations cut texts to; nothing where they do not differ, or a
-/// record does not tell.
-std::optional<std::pair<std::int64_t, std::int64_t>> unlike_lengths(const EvaluationData& a,
-                                                                    const EvaluationData& b) {
-  const auto length_of = [](const EvaluationData& data) -> std::optional<std::int64_t> {
-    const Json settings = recorded_json(data.settings);
-    if (!settings.is_object() || !settings.contains("max_length")) return std::nullopt;
-    const Json& length = settings["max_length"];
-    return length.is_number_integer() ? std::optional(length.get<std::int64_t>()) : std::nullopt;
-  };
-  const auto x = length_of(a), y = length_of(b);
+/// The maximum lengths that two evaluations cut a suite's texts to; nothing where they do not
+/// differ, or a record does not tell.
+std::optional<std::pair<std::int64_t, std::int64_t>> unlike_lengths(const EvaluatedSuite& a,
+                                                                    const EvaluatedSuite& b) {
+  const auto x = a.asked.max_length, y = b.asked.max_length;
   if (!x || !y || *x == *y) return std::nullopt;
   return std::pair(*x, *y);
 }
@@ -187,11 +189,11 @@ std::vector<TaskPair> match_tasks(const EvaluationData& a, const EvaluationData&
 
 std::vector<SuitePair> match_suites(const EvaluationData& a, const EvaluationData& b,
                                     bool same_tokenizer, Findings& findings) {
-  const auto lengths = unlike_lengths(a, b);
   std::vector<SuitePair> pairs;
   walk(
       a.suites, b.suites, [](const EvaluatedSuite& suite) { return suite.suite; },
       [&](const EvaluatedSuite& in_a, const EvaluatedSuite& in_b) {
+        const auto lengths = unlike_lengths(in_a, in_b);
         const bool cut = lengths && were_cut(in_a, in_b, *lengths);
         Findings ignored;  // other windows have other counts
         SuitePair pair = match_suite(in_a, in_b, same_tokenizer, cut ? ignored : findings);

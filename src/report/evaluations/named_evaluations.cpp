@@ -28,10 +28,18 @@ std::vector<NamedEvaluation> named_evaluations(const SideRecords& records) {
   for (const auto& entry : records.evaluations) {
     NamedEvaluation& one =
         found.emplace_back(NamedEvaluation{.entry = &entry, .place = found.size()});
+    const AskedParts asked(entry.record.settings);
     for (const auto& task : db.tasks(entry.evaluation_id))
-      if (task.status == "finished") one.names.insert(task.record.task);
+      if (task.status == "finished")
+        one.parts.insert_or_assign(task.record.task, asked.of(task.record.task));
   }
   return found;
+}
+
+std::set<std::string> names_of(const NamedEvaluation& one) {
+  std::set<std::string> names;
+  for (const auto& [name, asked] : one.parts) names.insert(name);
+  return names;
 }
 
 std::set<std::string> in_both(const std::set<std::string>& a, const std::set<std::string>& b) {
@@ -40,12 +48,18 @@ std::set<std::string> in_both(const std::set<std::string>& a, const std::set<std
   return names;
 }
 
-bool asked_alike(const store::EvaluationEntry& a, const store::EvaluationEntry& b) {
+std::set<std::string> asked_alike(const NamedEvaluation& a, const NamedEvaluation& b) {
+  std::set<std::string> names = in_both(names_of(a), names_of(b));
+  std::erase_if(names,
+                [&](const std::string& name) { return a.parts.at(name) != b.parts.at(name); });
+  return names;
+}
+
+bool same_model(const store::EvaluationEntry& a, const store::EvaluationEntry& b) {
   const auto& x = a.record;
   const auto& y = b.record;
   return x.step == y.step && x.weights_digest == y.weights_digest &&
-         x.tokenizer_digest == y.tokenizer_digest &&
-         limits_of(x.settings) == limits_of(y.settings) && rounding_of(a) == rounding_of(b);
+         x.tokenizer_digest == y.tokenizer_digest && rounding_of(a) == rounding_of(b);
 }
 
 }  // namespace olmo::report

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -10,19 +11,24 @@
 
 namespace olmo::report {
 
-/// A finished evaluation and the names of its finished tasks and suites.
+/// A finished evaluation, with its finished tasks and suites.
 struct NamedEvaluation {
   const store::EvaluationEntry* entry = nullptr;
-  std::size_t place = 0;  ///< among those of its side, the oldest first
-  std::set<std::string> names = {};
+  std::size_t place = 0;                    ///< among those of its side, the oldest first
+  std::map<std::string, Asked> parts = {};  ///< of each task and suite, by name
 };
 
 /// `records` has to outlive them.
 std::vector<NamedEvaluation> named_evaluations(const SideRecords& records);
 
+std::set<std::string> names_of(const NamedEvaluation& one);
+
 std::set<std::string> in_both(const std::set<std::string>& a, const std::set<std::string>& b);
 
-/// The same model asked in the same way, whatever was asked.
-bool asked_alike(const store::EvaluationEntry& a, const store::EvaluationEntry& b);
+/// What both were asked of as many instances, cut to the same length.
+std::set<std::string> asked_alike(const NamedEvaluation& a, const NamedEvaluation& b);
+
+/// The same weights at the same step, computed and read in the same way, whatever was asked.
+bool same_model(const store::EvaluationEntry& a, const store::EvaluationEntry& b);
 
 }  // namespace olmo::report

@@ -44,13 +44,13 @@ UnlikeScores scores_that_differ(const SideRecords& a, const SideRecords& b) {
     const std::int64_t step = x.entry->record.step.value_or(0);
     std::optional<EvaluationData> in_x;
     for (const NamedEvaluation& y : of_b) {
-      const auto common = in_both(x.names, y.names);
-      if (common.empty() || !asked_alike(*x.entry, *y.entry)) continue;
+      const auto alike = asked_alike(x, y);
+      if (alike.empty() || !same_model(*x.entry, *y.entry)) continue;
       if (!in_x) in_x = read_evaluation(a, x.entry->evaluation_id);
       const auto in_y = read_evaluation(b, y.entry->evaluation_id);
       add(*in_x, damage_a);
       add(in_y, damage_b);
-      const std::pair now(step, first_unlike(*in_x, in_y, common));
+      const std::pair now(step, first_unlike(*in_x, in_y, alike));
       if (!now.second.empty() && (!first || now < *first)) first = now;
     }
   }

@@ -131,7 +131,8 @@ Finding of_tasks(const std::optional<TasksComparison>& tasks) {
                     [](const TaskComparison& task) { return task.equivalence.certified; });
   const auto all = static_cast<std::int64_t>(tasks->tasks.size());
   finding.standing = certified == all ? Standing::kGood : Standing::kOpen;
-  if (tasks->macro) finding.text = "macro average " + points(tasks->macro->difference) + " pp; ";
+  finding.text =
+      tasks->macro ? "macro average " + points(tasks->macro->difference) + " pp; " : std::string();
   finding.text += count(certified) + " of " + plural(all, "task") + " certified; " +
                   plural(tasks->all_flips, "flip") + ", " + count(tasks->all_explained) +
                   " explained by noise";

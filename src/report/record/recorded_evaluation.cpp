@@ -4,11 +4,9 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <set>
 
-#include <nlohmann/json.hpp>
-
-#include "core/files/json.h"
-#include "core/files/recorded_json.h"
 #include "core/text/text.h"
 
 namespace olmo::report {
@@ -75,6 +73,7 @@ class InstanceReader {
     if (row.request_hash.empty()) requests_known_ = false;
     current_.requests = fold(current_.requests, row.request_hash);
     current_.tokens += clamped(row.ctx_tokens) + std::int64_t{clamped(row.cont_tokens)};
+    if (row.ctx_tokens == 1) task_.has_bare_requests = true;
     if (row.cont_id == label_) {
       current_.answer_bytes = clamped(row.cont_bytes);
       current_.answer_tokens = clamped(row.cont_tokens);
@@ -131,13 +130,15 @@ class InstanceReader {
 };
 
 EvaluatedTask read_task(const store::EvaluationDb& db, const std::string& evaluation_id,
-                        const store::EvaluationTaskRecord& record,
+                        const store::EvaluationTaskRecord& record, const Asked& asked,
                         std::vector<std::string>& damage) {
   EvaluatedTask task{.task = record.task,
                      .convention = record.convention,
                      .definition_digest = record.definition_digest,
                      .data_digest = record.data_digest,
                      .primary_metric = record.primary_metric,
+                     .asked = asked,
+                     .has_bare_requests = false,
                      .instances = {},
                      .logprobs = {}};
   InstanceReader reader(task);
@@ -148,12 +149,13 @@ EvaluatedTask read_task(const store::EvaluationDb& db, const std::string& evalua
 }
 
 EvaluatedSuite read_suite(const store::EvaluationDb& db, const std::string& evaluation_id,
-                          const store::EvaluationTaskRecord& record,
+                          const store::EvaluationTaskRecord& record, const Asked& asked,
                           std::vector<std::string>& damage) {
   EvaluatedSuite suite{.suite = record.task,
                        .convention = record.convention,
                        .definition_digest = record.definition_digest,
                        .data_digest = record.data_digest,
+                       .asked = asked,
                        .documents = {}};
   std::array<Fault, 2> faults = {
       {{"the score is missing or not finite"}, {"the count of tokens or bytes is impossible"}}};
@@ -178,45 +180,18 @@ void read_tasks(const store::EvaluationDb& db, EvaluationData& data) {
   if (entries.empty()) data.damage.push_back("the evaluation holds no task");
   std::sort(entries.begin(), entries.end(),
             [](const auto& a, const auto& b) { return a.record.task < b.record.task; });
+  const AskedParts asked(data.settings);
   for (const auto& entry : entries) {
     if (entry.status != "finished")
       data.damage.push_back(entry.record.task + ": is " + entry.status + " and not finished" +
                             (entry.message.empty() ? "" : ": " + entry.message));
     if (entry.record.kind == "perplexity")
-      data.suites.push_back(read_suite(db, data.evaluation_id, entry.record, data.damage));
+      data.suites.push_back(read_suite(db, data.evaluation_id, entry.record,
+                                       asked.of(entry.record.task), data.damage));
     else
-      data.tasks.push_back(read_task(db, data.evaluation_id, entry.record, data.damage));
+      data.tasks.push_back(read_task(db, data.evaluation_id, entry.record,
+                                     asked.of(entry.record.task), data.damage));
   }
-}
-
-/// Calls visit(name, part) for the tasks and suites that settings name and what was to be scored of
-/// each: `part(key)` is null for all. A training's evaluators have a part each, which stands beside
-/// the name; `eval` has one for all.
-template <typename Visit>
-void visit_asked(const Json& settings, const Visit& visit) {
-  for (const char* group : {"tasks", "suites"}) {
-    for (const Json& entry : settings.value(group, Json::array())) {
-      if (!entry.is_object() || !entry.value("name", Json()).is_string()) continue;
-      visit(entry["name"].get<std::string>(),
-            [&](const char* key) { return entry.value(key, settings.value(key, Json())); });
-    }
-  }
-}
-
-/// EvaluationData::limit.
-std::string limit_text(const std::string& text) {
-  const Json settings = recorded_json(text);
-  if (!settings.is_object()) return "";
-  if (const Json of_all = settings.value("limit", Json()); of_all.is_number_integer())
-    return of_all.dump() + " instances a task";
-  std::vector<std::string> limits;
-  visit_asked(settings, [&](const std::string& name, const auto& part) {
-    const Json limit = part("limit"), documents = part("only_documents");
-    if (limit.is_number_integer()) limits.push_back(limit.dump() + " instances of " + name);
-    if (documents.is_array())
-      limits.push_back(std::to_string(documents.size()) + " instances of " + name);
-  });
-  return joined(limits);
 }
 
 }  // namespace
@@ -251,7 +226,6 @@ EvaluationData read_evaluation(store::RecordDatabase& records, const std::string
                       .environment = entry.record.environment,
                       .tasks = {},
                       .suites = {},
-                      .limit = limit_text(entry.record.settings),
                       .sealed = false,
                       .damage = {}};
   if (entry.status != "finished")
@@ -273,14 +247,18 @@ std::vector<std::string> damage_at_step(const std::string& evaluation_id,
   return sentences;
 }
 
-std::set<std::string> limits_of(const std::string& text) {
-  const Json settings = recorded_json(text);
-  std::set<std::string> limits;
-  if (!settings.is_object()) return limits;
-  visit_asked(settings,
-              [&](const auto&, const auto& part) { limits.insert(part("limit").dump()); });
-  if (limits.empty()) limits.insert(settings.value("limit", Json()).dump());
-  return limits;
+std::string limits_text(const EvaluationData& data) {
+  std::vector<std::string> limited;
+  std::set<std::optional<std::int64_t>> limits;
+  const auto add = [&](const std::string& name, const Asked& asked) {
+    limits.insert(asked.limit);
+    if (asked.limit) limited.push_back(std::to_string(*asked.limit) + " instances of " + name);
+  };
+  for (const EvaluatedTask& task : data.tasks) add(task.task, task.asked);
+  for (const EvaluatedSuite& suite : data.suites) add(suite.suite, suite.asked);
+  if (limits.size() == 1 && limited.size() > 1)
+    return std::to_string(**limits.begin()) + " instances a task";
+  return joined(limited);
 }
 
 }  // namespace olmo::report

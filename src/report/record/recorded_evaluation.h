@@ -3,10 +3,10 @@
 
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "report/record/asked.h"
 #include "store/evaluations/evaluation_db.h"
 #include "store/evaluations/evaluation_seal.h"
 
@@ -32,6 +32,8 @@ bool is_cost_metric(const std::string& name);
 struct EvaluatedTask {
   std::string task = {}, convention = {}, definition_digest = {}, data_digest = {},
               primary_metric = {};
+  Asked asked = {};
+  bool has_bare_requests = false;  ///< with one token before them, as what stands in for a context
   std::vector<EvaluatedInstance> instances = {};  ///< by doc_id
   std::vector<double> logprobs = {};              ///< of all options, nats
 
@@ -49,8 +51,9 @@ struct EvaluatedDocument {
 };
 
 struct EvaluatedSuite {
-  std::string suite, convention, definition_digest, data_digest;
-  std::vector<EvaluatedDocument> documents;  ///< by index
+  std::string suite = {}, convention = {}, definition_digest = {}, data_digest = {};
+  Asked asked = {};
+  std::vector<EvaluatedDocument> documents = {};  ///< by index
 };
 
 struct EvaluationData {
@@ -60,7 +63,6 @@ struct EvaluationData {
   std::string settings, policy, build, environment;  ///< JSON
   std::vector<EvaluatedTask> tasks;                  ///< by name
   std::vector<EvaluatedSuite> suites;                ///< by name
-  std::string limit;   ///< "100 instances a task"; "" where all were scored
   bool sealed = true;  ///< not: an alteration of its rows would not be seen
   /// What makes the record unfit: rows that were altered after it had ended, unfinished tasks,
   /// scores that are missing or not finite, instances without exactly one chosen option, options
@@ -81,8 +83,8 @@ std::vector<std::string> damage_at_step(const std::string& evaluation_id,
                                         std::optional<std::int64_t> step,
                                         const std::vector<std::string>& damage);
 
-/// How many instances a task or suite an evaluation with these settings scored at most: each number
-/// that it has, as text, and "null" where it was all.
-std::set<std::string> limits_of(const std::string& settings);
+/// How many instances were to be scored at most: "100 instances a task" or "20 instances of piqa";
+/// "" where it was all.
+std::string limits_text(const EvaluationData& data);
 
 }  // namespace olmo::report

@@ -24,6 +24,21 @@ std::string label_of(const std::string& text, const store::RunName& name) {
   return name.run.empty() ? label : label + ":" + name.run;
 }
 
+/// Of a database without runs, the evaluations that belong to `named`: those of the same weights,
+/// where the user named none, the oldest first.
+std::vector<store::EvaluationEntry> with_same_weights(const EvaluationDb& evaluations,
+                                                      const store::EvaluationEntry& named,
+                                                      const store::RunName& name) {
+  const std::string& weights = named.record.weights_digest;
+  if (!name.run.empty() || weights.empty()) return {named};
+  std::vector<store::EvaluationEntry> found;
+  for (auto& entry : evaluations.list()) {
+    const bool same = entry.status == "finished" && entry.record.weights_digest == weights;
+    if (same || entry.evaluation_id == named.evaluation_id) found.push_back(std::move(entry));
+  }
+  return found;
+}
+
 }  // namespace
 
 SideRecords open_records(const store::RunName& name, store::OpenMode reading) {
@@ -36,7 +51,8 @@ SideRecords open_records(const store::RunName& name, store::OpenMode reading) {
     for (const auto& entry : evaluations.list(opened.run_id))
       (entry.status == "finished" ? opened.evaluations : opened.unfinished).push_back(entry);
   } else {
-    opened.evaluations.push_back(evaluations.entry(evaluations.find(name.run)));
+    const auto named = evaluations.entry(evaluations.find(name.run));
+    opened.evaluations = with_same_weights(evaluations, named, name);
   }
   return opened;
 }

@@ -40,9 +40,11 @@ struct NamedSide {
 /// A database that is being read, and what its name on the command line stands for.
 struct SideRecords {
   std::unique_ptr<store::RunDb> db;
-  std::string run_id;                               ///< empty: no run
-  std::vector<store::EvaluationEntry> evaluations;  ///< finished ones of the run, or the one named
-  std::vector<store::EvaluationEntry> unfinished;   ///< the run's others
+  std::string run_id;  ///< empty: no run
+  /// The finished ones of the run. Without a run the one named, or of a database that holds
+  /// evaluations alone the latest and the finished ones of the same weights.
+  std::vector<store::EvaluationEntry> evaluations;
+  std::vector<store::EvaluationEntry> unfinished;  ///< the run's others
   std::unique_ptr<store::SealChecks> seals = std::make_unique<store::SealChecks>();
 
   [[nodiscard]] store::RecordDatabase& database() const { return db->records(); }

@@ -8,6 +8,8 @@ namespace {
 
 using test::EvaluatedSide;
 
+constexpr const char* kPolicy = R"({"precision":"fp32"})";
+
 ChosenEvaluations choose(const EvaluatedSide& a, const EvaluatedSide& b) {
   return choose_evaluations(a.side(), a.records(), b.side(), b.records(), {});
 }
@@ -54,27 +56,35 @@ TEST_CASE("what is not compared of a step is named", "[report]") {
   CHECK(chosen.caveats[1].find("Not compared: piqa, which only A evaluated") == 0);
 }
 
-TEST_CASE("what a training's evaluators scored of each task is seen, as the limit of eval is",
-          "[report]") {
-  const std::string policy = R"({"precision":"fp32"})";
-  const auto side_of = [&](const std::string& limit) {
-    auto side = std::make_unique<EvaluatedSide>();
-    side->add(7, "boolq", -1, policy, R"({"limit":10,"tasks":[{"name":"boolq"}]})");
-    side->add(7, "arc", -1, policy,
-              R"({"limit":null,"tasks":[{"name":"arc","limit":)" + limit + "}]}");
-    return side;
-  };
-  const auto same = side_of("10"), other = side_of("20");
-  const auto both = choose(*same, *same);
-  REQUIRE(both.a);
-  CHECK(tasks_of(*both.a) == std::vector<std::string>{"arc", "boolq"});
-  const auto one = choose(*other, *other);
-  REQUIRE(one.a);
-  CHECK(tasks_of(*one.a) == std::vector<std::string>{"arc"});
-  CHECK(one.a->limit == "20 instances of arc");
-  REQUIRE(one.caveats.size() == 1);
-  CHECK(one.caveats[0].find("Not compared: boolq, which both sides evaluated with another limit") ==
-        0);
+TEST_CASE("tasks of one step are compared whatever limit each has", "[report]") {
+  EvaluatedSide side;
+  side.add(7, "boolq", -1, kPolicy, R"({"limit":10})");
+  side.add(7, "arc", -1, kPolicy, R"({"tasks":[{"name":"arc","limit":20}]})");
+  const auto chosen = choose(side, side);
+  REQUIRE(chosen.a);
+  CHECK(tasks_of(*chosen.a) == std::vector<std::string>{"arc", "boolq"});
+  CHECK(limits_text(*chosen.a) == "20 instances of arc, 10 instances of boolq");
+  CHECK(chosen.caveats.empty());
+}
+
+TEST_CASE("evaluations that asked as many instances are set against each other", "[report]") {
+  EvaluatedSide a, b;
+  const std::vector<const char*> limits = {R"({"limit":10})", R"({"limit":20})"};
+  for (const char* limit : limits) a.add(7, "arc", -1, kPolicy, limit);
+  b.add(7, "arc", -1, kPolicy, limits[0]);
+  SECTION("where all have the same tasks") {
+    const auto chosen = choose(a, b);
+    REQUIRE(chosen.a);
+    CHECK(chosen.a->tasks[0].asked.limit == 10);
+  }
+  SECTION("where they are added to others") {
+    for (EvaluatedSide* side : {&a, &b}) side->add(7, "boolq");
+    const auto chosen = choose(b, a);
+    REQUIRE(chosen.a);
+    CHECK(tasks_of(*chosen.a) == std::vector<std::string>{"arc", "boolq"});
+    CHECK(chosen.a->tasks[0].asked.limit == 10);
+    CHECK(chosen.b->tasks[0].asked.limit == 10);
+  }
 }
 
 TEST_CASE("evaluations of later steps than the compared one are named", "[report]") {

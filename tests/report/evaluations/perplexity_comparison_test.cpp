@@ -151,8 +151,8 @@ TEST_CASE("other texts and tokenizers are mismatched", "[report]") {
 TEST_CASE("texts that were cut to other maximum lengths are mismatched", "[report]") {
   auto a = suite(usual);
   auto b = a;
-  a.settings = R"({"max_length": 2048})";
-  b.settings = R"({"max_length": 1024})";
+  a.suites[0].asked.max_length = 2048;
+  b.suites[0].asked.max_length = 1024;
   CHECK(compare_perplexity(a, b, kBpbMargin).mismatched.empty());  // none is as long
   a.suites[0].documents[0].tokens = b.suites[0].documents[0].tokens = 1500;
   b.suites[0].documents[0].tokens -= 1;
@@ -161,8 +161,18 @@ TEST_CASE("texts that were cut to other maximum lengths are mismatched", "[repor
   CHECK(result.mismatched ==
         std::vector<std::string>{
             "paloma: the texts were cut to other maximum lengths, 2048 and 1024 tokens"});
-  b.settings = "{}";  // not told
+  b.suites[0].asked.max_length.reset();  // not told
   CHECK(compare_perplexity(a, b, kBpbMargin).mismatched.empty());
+}
+
+TEST_CASE("texts that begin with other tokens are mismatched", "[report]") {
+  auto a = suite(usual);
+  auto b = a;
+  a.suites[0].asked.first_token = 50279;
+  CHECK(compare_perplexity(a, b, kBpbMargin).mismatched.empty());  // B does not tell
+  b.suites[0].asked.first_token = 0;
+  CHECK(compare_perplexity(a, b, kBpbMargin).mismatched ==
+        std::vector<std::string>{"paloma: another token stands before texts, 50279 and 0"});
 }
 
 TEST_CASE("a single document gets no interval", "[report]") {

@@ -124,6 +124,21 @@ TEST_CASE("what one side lacks is invalid and never a pass", "[report]") {
   }
 }
 
+TEST_CASE("requests without a context are mismatched where other tokens stand before them",
+          "[report]") {
+  EvaluatedTask a = a_task("copa", 4, usual), b = a;
+  a.asked.first_token = 50279;
+  b.asked.first_token = 0;
+  const auto mismatched = [&] {
+    return compare_tasks(evaluation({a}), evaluation({b}), Kind::kOutcome, kMargins).mismatched;
+  };
+  CHECK(mismatched().empty());  // all have a context
+  a.has_bare_requests = b.has_bare_requests = true;
+  CHECK(mismatched() ==
+        std::vector<std::string>{
+            "copa: another token stands before requests without a context, 50279 and 0"});
+}
+
 TEST_CASE("other prompts and data are mismatched", "[report]") {
   const auto a = evaluation({a_task("arc", kEnough, usual)});
   auto b = a;

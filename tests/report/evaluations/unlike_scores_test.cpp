@@ -17,6 +17,13 @@ TEST_CASE("scores that differ at an earlier step are found", "[report]") {
   CHECK(scores_that_differ(a.records(), a.records()).first.empty());
 }
 
+TEST_CASE("scores of texts cut to another length are not held against each other", "[report]") {
+  EvaluatedSide a, b;
+  a.add(10, "arc", -1, R"({"precision":"fp32"})", R"({"max_length":64})");
+  b.add(10, "arc", -1.25, R"({"precision":"fp32"})", R"({"max_length":32})");
+  CHECK(scores_that_differ(a.records(), b.records()).first.empty());
+}
+
 TEST_CASE("scores of an earlier step that were altered are damage, not another score", "[report]") {
   EvaluatedSide a, b;
   for (const std::int64_t step : {10, 20})

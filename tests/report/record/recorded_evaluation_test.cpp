@@ -161,18 +161,15 @@ TEST_CASE("a count of bytes that no document has is damage", "[report]") {
   CHECK(mentions(file.read().damage, "c4: the count of tokens or bytes is impossible"));
 }
 
-TEST_CASE("documents that an evaluator was held to are told as its limit", "[report]") {
-  const test::TemporaryDirectory folder;
-  store::RecordDatabase records(folder / "evaluation.db", store::OpenMode::kCreate);
-  auto record = test::plain_evaluation();
-  record.settings = R"({"tasks":[{"name":"piqa","only_documents":[3,5]}]})";
-  store::EvaluationDb db(records);
-  const std::string id = db.begin(record);
-  db.end("finished");
-  CHECK(read_evaluation(records, id).limit == "2 instances of piqa");
-}
-
-TEST_CASE("settings that name no task have the limit that they state, or none", "[report]") {
-  CHECK(limits_of(R"({"limit":100})") == std::set<std::string>{"100"});
-  CHECK(limits_of("{}") == std::set<std::string>{"null"});
+TEST_CASE("limits are told in one number where all tasks have the same one", "[report]") {
+  const auto limits = [](const std::vector<std::optional<std::int64_t>>& of_tasks) {
+    EvaluationData data;
+    for (const auto& limit : of_tasks)
+      data.tasks.push_back({.task = "t" + std::to_string(data.tasks.size()), .asked = {limit, 64}});
+    return limits_text(data);
+  };
+  CHECK(limits({{}, {}}).empty());
+  CHECK(limits({2, 2}) == "2 instances a task");
+  CHECK(limits({2}) == "2 instances of t0");
+  CHECK(limits({2, {}, 3}) == "2 instances of t0, 3 instances of t2");
 }

@@ -10,6 +10,7 @@
 #include "core/files/json.h"
 #include "core/hash.h"
 #include "report/run_of_losses.h"
+#include "store/plain_evaluation.h"
 #include "store/plain_records.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
@@ -50,6 +51,33 @@ TEST_CASE("a page that nothing of the run lies on is still checked", "[report]")
   CHECK_THROWS_WITH(open_records(store::parse_run_name(path.string())),
                     Catch::Matchers::StartsWith(path.string() + ": "));
   CHECK_THROWS_AS(open_records(store::parse_run_name("gone.db")), Error);
+}
+
+TEST_CASE("a database of evaluations alone stands for those of the latest one's weights",
+          "[report]") {
+  const test::TemporaryDirectory folder;
+  const auto path = folder / "evaluations.db";
+  std::vector<std::string> ids;
+  {
+    store::RecordDatabase records(path, store::OpenMode::kCreate);
+    store::EvaluationDb db(records);
+    for (const auto& [weights, status] :
+         {std::pair("one", "finished"), std::pair("one", "failed"), std::pair("other", "finished"),
+          std::pair("one", "finished")}) {
+      auto record = test::plain_evaluation();
+      record.weights_digest = weights;
+      ids.push_back(db.begin(record));
+      db.end(status);
+    }
+  }
+  const auto opened = [&](const std::string& name) {
+    std::vector<std::string> found;
+    for (const auto& entry : open_records(store::parse_run_name(path.string() + name)).evaluations)
+      found.push_back(entry.evaluation_id);
+    return found;
+  };
+  CHECK(opened("") == std::vector{ids[0], ids[3]});
+  for (const auto& id : ids) CHECK(opened(":" + id) == std::vector{id});
 }
 
 TEST_CASE("a log of steps gets tokens where it is said how many a step has", "[report]") {
