@@ -39,6 +39,7 @@ void add_data_mix(const Command& data);
 void add_data_tokenize(const Command& data);
 void add_data_inspect(const Command& data);
 void add_data_stats(const Command& data);
+void add_eval_list(const Command& eval);
 void add_eval_show(const Command& eval);
 void add_eval_diff(const Command& eval);
 void add_report_plan(const Command& report);

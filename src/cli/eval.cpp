@@ -99,6 +99,7 @@ void add_eval(const Command& program, const char* group) {
   auto& options = eval.options<EvalOptions>();
   add_what(eval, options);
   add_how(eval, options);
+  add_eval_list(eval);
   add_eval_show(eval);
   add_eval_diff(eval);
   eval.footer(

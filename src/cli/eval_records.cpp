@@ -30,6 +30,9 @@ RecordedEvaluation::RecordedEvaluation(const std::string& run)
         "note: " + name +
         ": is not sealed, an older olmo-harness recorded it: an altered row would not be seen");
   }
+  if (const auto all = db.list().size(); store::parse_run_name(run).run.empty() && all > 1)
+    log_line("note: " + name + " is the latest of " + std::to_string(all) +
+             " evaluations there; `olmo-harness eval list` shows all");
 }
 
 std::filesystem::path task_data_folder(const std::string& given) {

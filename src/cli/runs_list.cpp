@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/given_path.h"
+#include "cli/given_databases.h"
 #include "cli/interface/usage.h"
 #include "cli/run_row.h"
 #include "cli/screen/table.h"
@@ -14,9 +14,7 @@
 #include "core/process/terminal.h"
 #include "core/text/text.h"
 #include "monitor/run_view.h"
-#include "store/run_files.h"
-#include "store/runs/find_runs.h"
-#include "store/runs/run_db.h"
+#include "store/evaluations/evaluation_db.h"
 #include "store/runs/run_facts.h"
 
 namespace olmo::cli {
@@ -119,26 +117,15 @@ void sort_runs(std::vector<ListedRun>& runs, const std::string& by, bool reverse
   });
 }
 
-/// The shortest words that name a run: its folder, or its database with its id where that has
-/// several.
-std::string name_of(const fs::path& database, const std::string& run_id, bool only) {
-  fs::path place = database;
-  if (database.filename() == store::kRunDatabaseName && database.has_parent_path())
-    place = database.parent_path();
-  return only ? place.string() : place.string() + ":" + run_id;
-}
-
 class Listing {
  public:
-  explicit Listing(const Options& options) : options_(options) {
+  explicit Listing(const Options& options)
+      : options_(options), databases_("runs list", options.places) {
     for (const auto& text : options.filters) filters_.push_back(parse_filter(text));
-    std::vector<fs::path> places;
-    for (const auto& text : options.places) places.push_back(place_of(text));
-    auto found = store::find_databases(places);
-    for (const auto& warning : found.warnings) failures_.emplace_back(ErrorKind::kInput, warning);
-    for (const auto& database : found.databases) read(database);
-    // What was asked for by name and cannot be shown at all is an error as in any other command.
-    if (databases_ == 0 && failures_.size() == 1) throw failures_.front();
+    databases_.read([&](store::RecordDatabase& records) {
+      read(records);
+      evaluations_ += store::EvaluationDb(records).count_without_run();
+    });
     sort_runs(runs_, options.sort, options.reverse);
   }
 
@@ -149,27 +136,20 @@ class Listing {
     } else {
       if (!runs_.empty()) print_table();
       std::cout.flush();  // a person reads the warnings below the table
-      for (const auto& failure : failures_) log_warning(failure.what());
+      for (const auto& failure : databases_.failures()) log_warning(failure.what());
       explain();
-      if (runs_.empty() && failures_.empty())
+      if (runs_.empty() && databases_.failures().empty())
         log_line("no " + std::string(filters_.empty() ? "runs" : "such runs") + " in " +
-                 joined(options_.places));
+                 joined(options_.places) + evaluations_there());
     }
-    const bool damaged = std::ranges::any_of(
-        failures_, [](const Error& error) { return error.kind() == ErrorKind::kDamaged; });
-    if (damaged) return static_cast<int>(ErrorKind::kDamaged);
-    return failures_.empty() ? 0 : static_cast<int>(ErrorKind::kInput);
+    return databases_.exit_code();
   }
 
  private:
-  static fs::path place_of(const std::string& text) {
-    std::error_code none;  // a text that cannot be a path names nothing
-    if (fs::is_directory(text, none) && !is_checkpoint(text)) return text;
-    require_run("runs list", text);
-    fs::path database = store::parse_run_name(text).database;
-    if (!fs::exists(database, none))
-      throw Error(ErrorKind::kUsage, text + ": there is no such folder or run database");
-    return database;
+  [[nodiscard]] std::string evaluations_there() const {
+    if (evaluations_ == 0) return {};
+    return ", but " + counted(evaluations_, "evaluation") + "; `olmo-harness eval list` lists " +
+           (evaluations_ == 1 ? "it" : "them");
   }
 
   /// Within a second for all runs together: the first ones of a long list.
@@ -180,26 +160,20 @@ class Listing {
     if (steps <= most) steps_left_ -= steps;
   }
 
-  void read(const fs::path& database) {
-    try {
-      const store::RecordDatabase records(database, store::OpenMode::kReadOnly);
-      auto overviews = store::read_overviews(records);
-      ++databases_;
-      for (auto& run : overviews) {
-        std::string name = name_of(database, run.run_id, overviews.size() == 1);
-        std::string state = monitor::judge(records, run.run_id, run.status, false).state;
-        ListedRun listed{.database = database,
-                         .run = std::move(run),
-                         .name = std::move(name),
-                         .state = std::move(state)};
-        if (std::ranges::none_of(filters_, [&](const Filter& f) { return !f.takes(listed); })) {
-          check(records, listed);
-          runs_.push_back(std::move(listed));
-        }
+  void read(const store::RecordDatabase& records) {
+    auto overviews = store::read_overviews(records);
+    for (auto& run : overviews) {
+      std::string name = overviews.size() == 1 ? name_of_database(records.path())
+                                               : name_of_record(records.path(), run.run_id);
+      std::string state = monitor::judge(records, run.run_id, run.status, false).state;
+      ListedRun listed{.database = records.path(),
+                       .run = std::move(run),
+                       .name = std::move(name),
+                       .state = std::move(state)};
+      if (std::ranges::none_of(filters_, [&](const Filter& f) { return !f.takes(listed); })) {
+        check(records, listed);
+        runs_.push_back(std::move(listed));
       }
-    } catch (const Error& error) {
-      std::error_code none;
-      if (fs::exists(database, none)) failures_.push_back(error);  // else it is gone by now
     }
   }
 
@@ -216,7 +190,7 @@ class Listing {
       runs.push_back(std::move(row));
     }
     OrderedJson unreadable = OrderedJson::array();
-    for (const auto& failure : failures_) unreadable.push_back(failure.what());
+    for (const auto& failure : databases_.failures()) unreadable.push_back(failure.what());
     std::cout << json_text(OrderedJson{{"runs", runs}, {"unreadable", unreadable}}, 2) << "\n";
   }
 
@@ -260,10 +234,10 @@ class Listing {
   }
 
   const Options& options_;
+  GivenDatabases databases_;
   std::vector<Filter> filters_;
   std::vector<ListedRun> runs_;
-  std::vector<Error> failures_;
-  int databases_ = 0;                  ///< that could be read
+  std::int64_t evaluations_ = 0;       ///< that belong to no run
   std::int64_t steps_left_ = 200'000;  ///< to be checked
 };
 
@@ -272,10 +246,7 @@ class Listing {
 void add_runs_list(const Command& runs) {
   const Command listing = runs.add("list", "List runs, one line each");
   auto& options = listing.options<Options>();
-  listing
-      .option("PLACE", options.places,
-              "Run folders, run databases, or folders below which all of these are looked for")
-      .required();
+  listing.option("PLACE", options.places, kPlacesHelp).required();
   listing.option("--sort KEY", options.sort, listed(sort_keys()) + " (default: as they are found)")
       .one_of(sort_keys());
   listing.flag("--reverse", options.reverse, "The last first");
@@ -285,9 +256,9 @@ void add_runs_list(const Command& runs) {
       .one_at_a_time();
   listing.json(options.json);
   listing.footer(
-      "A run whose record was not ended is not running where no process has its folder.\n"
-      "What cannot be read is named, the rest is shown, and the exit code is 3, or 4 where a "
-      "database is damaged.\n"
+      std::string(
+          "A run whose record was not ended is not running where no process has its folder.\n") +
+      kUnreadableHelp +
       "Example: olmo-harness runs list runs --filter status=running --sort created");
   listing.action([&options] { return Listing(options).print(); });
 }

@@ -10,6 +10,7 @@
 #include "serve/lone_evaluations.h"
 #include "serve/run_set.h"
 #include "store/evaluations/evaluation_db.h"
+#include "store/evaluations/evaluation_labels.h"
 
 namespace olmo::serve {
 namespace {
@@ -126,7 +127,7 @@ std::string unfinished(const std::vector<ScoredRun>& runs) {
     for (const EvaluationScores& evaluation : scored.evaluations) {
       const std::string name = scored.run->label + ", evaluation " + evaluation.evaluation_id;
       if (evaluation.status != "finished")
-        problems.push_back(name + " is " + state_of(evaluation.status));
+        problems.push_back(name + " is " + store::status_text(evaluation.status));
       for (const auto& problem : evaluation.problems) problems.push_back(name + ": " + problem);
     }
   }

@@ -9,8 +9,8 @@
 #include "serve/form.h"
 #include "serve/instance.h"
 #include "serve/instance_texts.h"
-#include "serve/lone_evaluations.h"
 #include "serve/scored_task.h"
+#include "store/evaluations/evaluation_labels.h"
 
 namespace olmo::serve {
 namespace {
@@ -107,8 +107,9 @@ std::string lone_choices(const Listing& listing, const ScoredTask& a,
     const bool scored =
         std::ranges::find(one.scores, a.record.task, &report::Score::task) != one.scores.end();
     if (scored && one.key != a.run.entry.key)
-      html += option(one.key, name_of(one.entry) + ", " + one.entry.created_utc.substr(0, 16),
-                     b && one.key == b->run.entry.key);
+      html +=
+          option(one.key, store::model_of(one.entry) + ", " + one.entry.created_utc.substr(0, 16),
+                 b && one.key == b->run.entry.key);
   }
   return choice("with_run", "Beside", html);
 }

@@ -10,7 +10,7 @@
 #include "report/page/sections.h"
 #include "serve/http.h"
 #include "serve/run_columns.h"
-#include "store/run_files.h"
+#include "store/evaluations/evaluation_labels.h"
 
 namespace olmo::serve {
 namespace {
@@ -42,7 +42,7 @@ std::string scores_html(const std::vector<report::Score>& scores) {
 
 std::string status_html(const EvaluationEntry& entry) {
   const char* classes = entry.status == "failed" ? "bad" : entry.status == "finished" ? "" : "warn";
-  return element("span", classes, shown(state_of(entry.status), 40));
+  return element("span", classes, shown(store::status_text(entry.status), 40));
 }
 
 std::string page_of(const LoneEvaluation& evaluation) {
@@ -51,7 +51,7 @@ std::string page_of(const LoneEvaluation& evaluation) {
 
 std::string row_html(const LoneEvaluation& evaluation) {
   const auto& entry = evaluation.entry;
-  const std::string name = shown(name_of(entry), 120);
+  const std::string name = shown(store::model_of(entry), 120);
   const auto cell = [](const char* title, const std::string& html, const char* classes = "") {
     return std::string("<td") +
            (*classes == '\0' ? "" : std::string(" class=\"") + classes + "\"") + " data-h=\"" +
@@ -104,21 +104,6 @@ LoneEvaluations read_lone_evaluations(store::RecordDatabase& records) {
   if (static_cast<std::int64_t>(entries.size()) == kNewest)
     found.others = db.count_without_run() - kNewest;
   return found;
-}
-
-std::string name_of(const EvaluationEntry& entry) {
-  const std::filesystem::path path = entry.record.checkpoint;
-  const std::filesystem::path clean = path.has_filename() ? path : path.parent_path();
-  const std::string last = clean.filename().string();
-  if (last.empty()) return entry.evaluation_id;
-  // A checkpoint's own name says nothing without the run's.
-  const std::string folder = clean.parent_path().filename().string();
-  const bool of_run = last.starts_with("step") || last == store::kLatestName;
-  return of_run && !folder.empty() ? folder + "/" + last : last;
-}
-
-std::string state_of(const std::string& status) {
-  return status == "running" ? "running by its record" : status;
 }
 
 std::string lone_evaluations_html(const Listing& listing,

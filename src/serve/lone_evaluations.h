@@ -21,12 +21,6 @@ struct LoneEvaluations {
 /// Of a database. Throws as store::EvaluationDb.
 LoneEvaluations read_lone_evaluations(store::RecordDatabase& records);
 
-/// What it is called: the end of its model's path, or its id where no path is recorded.
-std::string name_of(const store::EvaluationEntry& entry);
-/// Of a recorded status: "finished"; what says that it runs may have been killed, which nothing
-/// here shows.
-std::string state_of(const std::string& status);
-
 /// The section of the first page; empty if there are none. `words`, in small letters, stand in all
 /// that are shown.
 std::string lone_evaluations_html(const Listing& listing,

@@ -7,9 +7,9 @@
 #include "page/html.h"
 #include "report/comparability/assumptions.h"
 #include "report/page/pages.h"
-#include "serve/lone_evaluations.h"
 #include "serve/page_maker.h"
 #include "serve/site.h"
+#include "store/evaluations/evaluation_labels.h"
 
 namespace olmo::serve {
 namespace {
@@ -72,7 +72,7 @@ Reported reported(Catalog& catalog, const std::string& key) {
     return {.database = lone->database,
             .argument = alone ? argument_of(listing->evaluations, *lone, id)
                               : lone->database.string() + ":" + id,
-            .name = page::clip(name_of(lone->entry), 60)};
+            .name = page::clip(store::model_of(lone->entry), 60)};
   }
   const RunEntry run = catalog.run(key);
   return {.database = run.database,

@@ -7,8 +7,8 @@
 #include "core/text/text.h"
 #include "page/chart.h"
 #include "page/html.h"
-#include "serve/lone_evaluations.h"
 #include "serve/site.h"
+#include "store/evaluations/evaluation_labels.h"
 
 namespace olmo::serve {
 namespace {
@@ -35,8 +35,8 @@ ChosenRun in_place_of_run(const LoneEvaluation& evaluation) {
                    .evaluation_id = evaluation.entry.evaluation_id};
   auto& run = chosen.entry.summary.run;
   run.run_id = evaluation.entry.evaluation_id;
-  run.name = name_of(evaluation.entry);
-  chosen.entry.now.state = state_of(evaluation.entry.status);
+  run.name = store::model_of(evaluation.entry);
+  chosen.entry.now.state = store::status_text(evaluation.entry.status);
   return chosen;
 }
 
@@ -49,7 +49,8 @@ std::optional<ChosenRun> chosen(const Listing& known, const std::string& key, Me
   if (evaluation != nullptr && members == Members::kRunsAndEvaluations)
     return in_place_of_run(*evaluation);
   set.sentences.push_back(evaluation != nullptr
-                              ? "The evaluation of " + page::clip(name_of(evaluation->entry), 120) +
+                              ? "The evaluation of " +
+                                    page::clip(store::model_of(evaluation->entry), 120) +
                                     " belongs to no run, so it is not on this page."
                               : known.why_absent(key));
   return std::nullopt;

@@ -117,19 +117,6 @@ TEST_CASE("programs get evaluations of no run beside the runs", "[serve]") {
   CHECK(json["evaluations"][0]["scores"][0]["task"] == "arc_easy");
 }
 
-TEST_CASE("a model is called by the end of its path", "[serve]") {
-  const auto name = [](const std::string& path) {
-    store::EvaluationEntry entry;
-    entry.evaluation_id = "id";
-    entry.record.checkpoint = path;
-    return name_of(entry);
-  };
-  CHECK(name("/models/OLMo-1B-hf/") == "OLMo-1B-hf");
-  CHECK(name("runs/a/step100") == "a/step100");
-  CHECK(name("step100") == "step100");
-  CHECK(name("") == "id");
-}
-
 TEST_CASE("a reader ticks two evaluations and opens their flips", "[serve][browser]") {
   if (!test::Browser::is_installed()) return;
   WithoutRun without;
