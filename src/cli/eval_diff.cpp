@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/files/json.h"
 #include "core/text/text.h"
+#include "report/record/asked.h"
 #include "store/evaluations/evaluation_db.h"
 
 namespace olmo::cli {
@@ -37,12 +38,15 @@ struct TaskDifference {
   double largest = 0;  ///< difference of log-likelihoods, nats
   OrderedJson flips = OrderedJson::array();
   std::int64_t other_label = 0;
-  std::string conflict;    ///< why choices do not compare; empty: they do
-  std::string unfinished;  ///< which side has not scored all of it; empty: neither
+  std::int64_t other_length = 0;  ///< the same text in another number of tokens
+  std::string asked_otherwise;    ///< how else a side was asked; empty: nothing tells so
+  std::string conflict;           ///< why choices do not compare; empty: they do
+  std::string unfinished;         ///< which side has not scored all of it; empty: neither
 
   [[nodiscard]] bool equal() const {
     return conflict.empty() && unfinished.empty() &&
-           only_a + only_b + other_request + other_label == 0 && equal_bits == continuations;
+           only_a + only_b + other_request + other_label + other_length == 0 &&
+           equal_bits == continuations;
   }
 };
 
@@ -53,7 +57,7 @@ struct SuiteDifference {
   std::int64_t other_text = 0;  ///< same place, other text or counts
   std::int64_t equal_bits = 0;
   double largest = 0;  ///< difference of summed log-likelihoods, nats
-  std::string unfinished;
+  std::string asked_otherwise, unfinished;
 
   [[nodiscard]] bool equal() const {
     return unfinished.empty() && only_a + only_b + other_text == 0 && equal_bits == documents;
@@ -72,6 +76,12 @@ std::int64_t chosen(const std::vector<OptionRow>& rows) {
   return -1;
 }
 
+bool same_lengths(const std::vector<OptionRow>& a, const std::vector<OptionRow>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    return x.ctx_tokens == y.ctx_tokens && x.cont_tokens == y.cont_tokens;
+  });
+}
+
 bool same_requests(const std::vector<OptionRow>& a, const std::vector<OptionRow>& b) {
   return a.size() == b.size() &&
          std::equal(a.begin(), a.end(), b.begin(), [](const auto& x, const auto& y) {
@@ -86,6 +96,7 @@ void compare_instance(const std::vector<OptionRow>& a, const std::vector<OptionR
     return;
   }
   ++difference.instances;
+  difference.other_length += !same_lengths(a, b);
   for (std::size_t i = 0; i < a.size(); ++i) {
     ++difference.continuations;
     if (a[i].logprob == b[i].logprob) ++difference.equal_bits;
@@ -144,6 +155,23 @@ std::string conflict_of(const Common& task) {
   return text;
 }
 
+/// What decided the tokens beside the texts, where that differs.
+std::string asked_otherwise(const Common& common) {
+  const auto asked = [&](const RecordedEvaluation& of) {
+    return report::AskedParts(of.entry.record.settings).of(common.name());
+  };
+  const report::Asked a = asked(common.a), b = asked(common.b);
+  std::vector<std::string> ways;
+  const auto say = [&](const auto& in_a, const auto& in_b, const std::string& what) {
+    if (in_a && in_b && *in_a != *in_b)
+      ways.push_back(what + " " + std::to_string(*in_a) + " in A, " + std::to_string(*in_b) +
+                     " in B");
+  };
+  say(a.max_length, b.max_length, "the longest input is");
+  say(a.first_token, b.first_token, "the token before texts, and requests without a context, is");
+  return joined(ways);
+}
+
 std::string unfinished(const Common& common) {
   std::vector<std::string> sides;
   for (const auto& [letter, entry] : {std::pair('A', &common.in_a), std::pair('B', &common.in_b)})
@@ -157,6 +185,7 @@ TaskDifference compare_task(const Common& task) {
   const auto rows_b = by_instance(task.b.db.options(task.b.entry.evaluation_id, task.name()));
   TaskDifference difference;
   difference.conflict = conflict_of(task);
+  difference.asked_otherwise = asked_otherwise(task);
   difference.unfinished = unfinished(task);
   for (const auto& [doc_id, rows] : rows_a) {
     const auto other = rows_b.find(doc_id);
@@ -176,6 +205,7 @@ SuiteDifference compare_suite(const Common& suite) {
   for (auto& row : suite.b.db.documents(suite.b.entry.evaluation_id, suite.name()))
     in_b.emplace(row.index, std::move(row));
   SuiteDifference difference;
+  difference.asked_otherwise = asked_otherwise(suite);
   difference.unfinished = unfinished(suite);
   std::int64_t common = 0;
   for (const auto& row : suite.a.db.documents(suite.a.entry.evaluation_id, suite.name())) {
@@ -246,6 +276,7 @@ OrderedJson to_json(const TaskDifference& d) {
           {"only_b", d.only_b},
           {"other_request", d.other_request},
           {"other_label", d.other_label},
+          {"other_length", d.other_length},
           {"both_right", d.right_both},
           {"only_a_right", d.right_a},
           {"only_b_right", d.right_b},
@@ -253,6 +284,7 @@ OrderedJson to_json(const TaskDifference& d) {
           {"continuations", d.continuations},
           {"equal_bits", d.equal_bits},
           {"largest_difference", d.largest},
+          {"asked_otherwise", text_or_null(d.asked_otherwise)},
           {"choices_not_compared", text_or_null(d.conflict)},
           {"unfinished", text_or_null(d.unfinished)},
           {"flips", d.flips}};
@@ -265,6 +297,7 @@ OrderedJson to_json(const SuiteDifference& d) {
           {"other_text", d.other_text},
           {"equal_bits", d.equal_bits},
           {"largest_difference", d.largest},
+          {"asked_otherwise", text_or_null(d.asked_otherwise)},
           {"unfinished", text_or_null(d.unfinished)}};
 }
 
@@ -301,7 +334,11 @@ std::vector<std::string> unlike(const OrderedJson& json) {
       say(name, d, "only_b", unit, "only in B");
       say(name, d, "other_request", unit, "with other requests");
       say(name, d, "other_label", unit, "with other labels (those of A are taken)");
+      say(name, d, "other_length", unit,
+          "with other lengths in tokens for the same text: cut to another maximum, or read by "
+          "another tokenizer");
       say(name, d, "other_text", unit, "with other texts, sources or counts");
+      if (!d["asked_otherwise"].is_null()) line(name + ": " + text_of(d["asked_otherwise"]));
       if (!d["unfinished"].is_null()) line(name + ": " + text_of(d["unfinished"]));
       if (d.contains("choices_not_compared") && !d["choices_not_compared"].is_null())
         line(name + ": " + text_of(d["choices_not_compared"]) +

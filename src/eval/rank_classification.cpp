@@ -122,10 +122,6 @@ OptionRow describe_option(const Task& task, const Example& example, std::size_t 
   return row;
 }
 
-std::int64_t max_length_of(const Task& task, const EncodingOptions& options) {
-  return task.encoding == Encoding::kJoint ? options.max_length : options.olmo_max_length;
-}
-
 void encode_option(const Task& task, const Example& example, std::size_t index,
                    const EncodingOptions& options, TextEncoder& texts, EncodedExample& encoded) {
   const Option& option = example.options[index];
@@ -234,6 +230,10 @@ std::optional<Error> fill_scores(std::span<const SequenceScore> scores, Instance
 }
 
 }  // namespace
+
+std::int64_t max_length_of(const Task& task, const EncodingOptions& options) {
+  return task.encoding == Encoding::kJoint ? options.max_length : options.olmo_max_length;
+}
 
 std::vector<EncodedExample> encode_examples(const Task& task,
                                             std::span<const Example* const> examples,

@@ -27,6 +27,9 @@ struct EncodingOptions {
   bool unconditional = true;  ///< also ask for the continuations after their domain prompts
 };
 
+/// Tokens of the task's inputs at most.
+std::int64_t max_length_of(const Task& task, const EncodingOptions& options);
+
 /// An instance as the queue takes it: its options after their contexts, in order; then, in order,
 /// those that have one after their domain prompts.
 struct EncodedExample {

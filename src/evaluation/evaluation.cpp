@@ -114,15 +114,17 @@ std::vector<eval::LoadedTask> load_tasks(Evaluation& evaluation, eval::RankOptio
   return loaded;
 }
 
+eval::EncodingOptions encoding_of(const EvaluationPlan& plan) {
+  return {.max_length = plan.max_length,
+          .olmo_max_length = plan.olmo_max_length,
+          .prefix_token = plan.prefix_token,
+          .unconditional = plan.unconditional};
+}
+
 void run_tasks(Evaluation& evaluation) {
   const EvaluationPlan& plan = evaluation.plan;
   if (plan.tasks.empty()) return;
-  eval::RankOptions options{.encoding = {.max_length = plan.max_length,
-                                         .olmo_max_length = plan.olmo_max_length,
-                                         .prefix_token = plan.prefix_token,
-                                         .unconditional = plan.unconditional},
-                            .queue = plan.queue,
-                            .done = {}};
+  eval::RankOptions options{.encoding = encoding_of(plan), .queue = plan.queue, .done = {}};
   const auto loaded = load_tasks(evaluation, options);
   auto& outcomes = evaluation.outcome.tasks;
   const std::int64_t rows_before = evaluation.outcome.rows;
@@ -264,6 +266,7 @@ Json to_json(const EvaluationPlan& plan) {
                      {"category", task.category},
                      {"primary_metric", task.primary_metric},
                      {"metrics", metrics},
+                     {"max_length", eval::max_length_of(task, encoding_of(plan))},
                      {"definition_digest", task.definition_digest.hex()}});
   }
   for (const auto& suite : plan.suites)

@@ -187,6 +187,9 @@ TEST_CASE("eval diff finds nothing between equal evaluations and the flips of un
   CHECK(unequal.at("equal") == false);
   CHECK(unequal.at("tasks").at("sciq").at("largest_difference").get<double>() > 0);
   CHECK(unequal.at("tasks").at("sciq").at("choices_not_compared").is_null());
+  CHECK(unequal.at("tasks").at("sciq").at("other_length") > 0);
+  CHECK(unequal.at("tasks").at("sciq").at("asked_otherwise") ==
+        "the longest input is 2048 in A, 24 in B");
 
   store::RecordDatabase(cut.database(), store::OpenMode::kReadWrite)
       .write({{"UPDATE evaluation_tasks SET primary_metric = 'other'", {}},

@@ -20,6 +20,7 @@ std::optional<std::int64_t> whole_number(const Json& object, const char* key) {
 Asked asked_of(const Json& part, const Asked& others) {
   Asked asked = others;
   if (const auto limit = whole_number(part, "limit")) asked.limit = limit;
+  if (const auto length = whole_number(part, "max_length")) asked.max_length = length;
   const auto documents = part.find("only_documents");
   if (documents != part.end() && documents->is_array())
     asked.limit = static_cast<std::int64_t>(documents->size());
@@ -31,11 +32,15 @@ Asked asked_of(const Json& part, const Asked& others) {
 AskedParts::AskedParts(const std::string& text) {
   const Json settings = recorded_json(text);
   if (!settings.is_object()) return;
-  others_ = asked_of(settings, {.max_length = whole_number(settings, "max_length")});
+  others_ = asked_of(settings, {});
+  const std::string tasks = "tasks", suites = "suites";
   for (const auto& [group, first] :
-       {std::pair("tasks", "prefix_token"), std::pair("suites", "eos_token_id")}) {
+       {std::pair(tasks, "prefix_token"), std::pair(suites, "eos_token_id")}) {
     Asked of_group = others_;
     of_group.first_token = whole_number(settings, first);
+    // Which of two lengths a task has is told by the task, in newer records.
+    const auto olmo = whole_number(settings, "olmo_max_length");
+    if (group == tasks && olmo && olmo != others_.max_length) of_group.max_length.reset();
     for (const Json& part : settings.value(group, Json::array())) {
       if (part.is_object() && part.value("name", Json()).is_string())
         parts_.insert_or_assign(part["name"].get<std::string>(), asked_of(part, of_group));

@@ -26,6 +26,19 @@ TEST_CASE("the token before a task's requests is not the one before a suite's te
   CHECK(asked.of("c4").first_token == 2);
 }
 
+TEST_CASE("of two lengths a task has its own, or is not known to have either", "[report]") {
+  const auto length = [](const std::string& task) {
+    return AskedParts(
+        R"({"max_length":64,"olmo_max_length":32,"suites":[{"name":"c4"}],"tasks":[)" + task +
+        "]}");
+  };
+  CHECK(length(R"({"name":"piqa","max_length":32})").of("piqa").max_length == 32);
+  CHECK_FALSE(length(R"({"name":"piqa"})").of("piqa").max_length);
+  CHECK(length("").of("c4").max_length == 64);
+  const AskedParts equal(R"({"max_length":64,"olmo_max_length":64,"tasks":[{"name":"piqa"}]})");
+  CHECK(equal.of("piqa").max_length == 64);
+}
+
 TEST_CASE("settings of other forms than ours tell nothing", "[report]") {
   for (const char* settings :
        {"", "{}", "[1]", "nonsense", R"({"tasks":"piqa"})", R"({"tasks":[{"name":7},"piqa"]})",
