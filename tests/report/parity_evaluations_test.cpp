@@ -42,6 +42,24 @@ TEST_CASE("a repeat counts by its evaluation that asked what the compared runs w
   CHECK((found->k_a == 2 && found->k_b == 2));
 }
 
+TEST_CASE("a repeat counts whose tasks were asked in several evaluations, beside others",
+          "[report]") {
+  SideDb a("lumi"), b("jupiter");
+  for (SideDb* side : {&a, &b}) {
+    for (const std::uint64_t seed : {2U, 1U}) {  // the latest run of a database is compared
+      const auto id =
+          side->add({.losses = losses(seed, 100), .seed = seed, .tags = {"noise:seed"}});
+      test::write_evaluation(side->records(), id, {{"arc", answers(50, seed)}}, id);
+      test::write_evaluation(side->records(), id, {{"boolq", answers(50, seed)}}, id);
+      if (seed == 2) test::write_evaluation(side->records(), id, {{"piqa", answers(9, 1)}}, id);
+    }
+  }
+  const ParityReport report = compare(a.path(), b.path(), of_kind(Kind::kOutcome));
+  const auto macro = std::ranges::find(report.noise.tests, Endpoint::kMacro, &Test::endpoint);
+  REQUIRE(macro != report.noise.tests.end());
+  CHECK((macro->k_a == 2 && macro->k_b == 2));
+}
+
 TEST_CASE("an altered evaluation that is shown and not compared is damage", "[report]") {
   SideDb a("lumi"), b("jupiter");
   std::string of_b;

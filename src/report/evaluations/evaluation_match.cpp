@@ -57,43 +57,6 @@ void say_different(const std::string& name, std::int64_t count, const char* unit
 
 bool differ(std::uint64_t a, std::uint64_t b) { return a != 0 && b != 0 && a != b; }
 
-TaskPair match_task(const EvaluatedTask& a, const EvaluatedTask& b, Findings& findings) {
-  say_conflicts(a.task, a, b, findings);
-  if (conflicts(a.primary_metric, b.primary_metric))
-    findings.mismatched.push_back(a.task + ": A chose by " + a.primary_metric + ", B by " +
-                                  b.primary_metric + ", so that their answers do not compare");
-  if (a.has_bare_requests && b.has_bare_requests)
-    say_first_tokens(a.task, a.asked, b.asked, "requests without a context", findings);
-  TaskPair pair{&a, &b, {}};
-  std::int64_t only_a = 0, only_b = 0, answers = 0, requests = 0, lengths = 0, cut = 0;
-  walk(
-      a.instances, b.instances, [](const EvaluatedInstance& instance) { return instance.doc_id; },
-      [&](const EvaluatedInstance& in_a, const EvaluatedInstance& in_b) {
-        requests += differ(in_a.requests, in_b.requests);
-        const bool unlike = in_a.tokens > 0 && in_b.tokens > 0 && in_a.tokens != in_b.tokens;
-        cut += unlike && in_a.requests != 0 && in_a.requests == in_b.requests;
-        lengths += unlike && in_a.requests == 0 && in_b.requests == 0;  // both are imported
-        if (in_a.label == in_b.label && in_a.options == in_b.options)
-          pair.instances.push_back({&in_a, &in_b});
-        else
-          ++answers;
-      },
-      [&](const EvaluatedInstance&, char side) { ++(side == 'A' ? only_a : only_b); });
-  say_alone(a.task, only_a, "instance", 'A', findings);
-  say_alone(a.task, only_b, "instance", 'B', findings);
-  say_different(a.task, answers, "instance", "labels or options", findings.mismatched);
-  say_different(a.task, requests, "instance", "requests", findings.mismatched);
-  say_different(a.task, lengths, "instance",
-                "lengths in tokens: other prompts, or another tokenizer", findings.mismatched);
-  say_different(a.task, cut, "instance",
-                "lengths in tokens for the same prompts: they were cut to another maximum length, "
-                "or another tokenizer read them",
-                findings.mismatched);
-  if (pair.instances.empty() && answers == 0)
-    findings.invalid.push_back(a.task + ": there is no instance to compare");
-  return pair;
-}
-
 bool unequal_counts(const EvaluatedDocument& a, const EvaluatedDocument& b, bool same_tokenizer) {
   return a.bytes != b.bytes || (same_tokenizer && a.tokens != b.tokens);
 }
@@ -168,6 +131,43 @@ bool requests_known(const EvaluationData& a, const EvaluationData& b) {
 
 bool conflicts(const std::string& a, const std::string& b) {
   return !a.empty() && !b.empty() && a != b;
+}
+
+TaskPair match_task(const EvaluatedTask& a, const EvaluatedTask& b, Findings& findings) {
+  say_conflicts(a.task, a, b, findings);
+  if (conflicts(a.primary_metric, b.primary_metric))
+    findings.mismatched.push_back(a.task + ": A chose by " + a.primary_metric + ", B by " +
+                                  b.primary_metric + ", so that their answers do not compare");
+  if (a.has_bare_requests && b.has_bare_requests)
+    say_first_tokens(a.task, a.asked, b.asked, "requests without a context", findings);
+  TaskPair pair{&a, &b, {}};
+  std::int64_t only_a = 0, only_b = 0, answers = 0, requests = 0, lengths = 0, cut = 0;
+  walk(
+      a.instances, b.instances, [](const EvaluatedInstance& instance) { return instance.doc_id; },
+      [&](const EvaluatedInstance& in_a, const EvaluatedInstance& in_b) {
+        requests += differ(in_a.requests, in_b.requests);
+        const bool unlike = in_a.tokens > 0 && in_b.tokens > 0 && in_a.tokens != in_b.tokens;
+        cut += unlike && in_a.requests != 0 && in_a.requests == in_b.requests;
+        lengths += unlike && in_a.requests == 0 && in_b.requests == 0;  // both are imported
+        if (in_a.label == in_b.label && in_a.options == in_b.options)
+          pair.instances.push_back({&in_a, &in_b});
+        else
+          ++answers;
+      },
+      [&](const EvaluatedInstance&, char side) { ++(side == 'A' ? only_a : only_b); });
+  say_alone(a.task, only_a, "instance", 'A', findings);
+  say_alone(a.task, only_b, "instance", 'B', findings);
+  say_different(a.task, answers, "instance", "labels or options", findings.mismatched);
+  say_different(a.task, requests, "instance", "requests", findings.mismatched);
+  say_different(a.task, lengths, "instance",
+                "lengths in tokens: other prompts, or another tokenizer", findings.mismatched);
+  say_different(a.task, cut, "instance",
+                "lengths in tokens for the same prompts: they were cut to another maximum length, "
+                "or another tokenizer read them",
+                findings.mismatched);
+  if (pair.instances.empty() && answers == 0)
+    findings.invalid.push_back(a.task + ": there is no instance to compare");
+  return pair;
 }
 
 std::vector<TaskPair> match_tasks(const EvaluationData& a, const EvaluationData& b,

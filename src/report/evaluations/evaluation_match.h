@@ -47,6 +47,9 @@ bool conflicts(const std::string& a, const std::string& b);
 /// True if both sides tell, of every task that both have, what was asked.
 bool requests_known(const EvaluationData& a, const EvaluationData& b);
 
+/// Both sides of one task.
+TaskPair match_task(const EvaluatedTask& a, const EvaluatedTask& b, Findings& findings);
+
 /// Which tasks: those whose metric is a cost (on either side), or the others.
 enum class TaskMetric { kAccuracy, kCost };
 

@@ -78,6 +78,28 @@ TEST_CASE("another evaluation of a run is taken only if it is sound and asked th
   for (const auto* data : {&damaged, &other, &fewer}) CHECK_FALSE(holds_the_same(reference, *data));
 }
 
+TEST_CASE("what else an evaluation holds does not keep it from being taken", "[report]") {
+  auto more = run(1);
+  more.tasks.push_back(more.tasks[0]);
+  more.tasks.back().task = "more";
+  CHECK(holds_the_same(run(0), more));
+  CHECK_FALSE(holds_the_same(more, run(0)));
+}
+
+TEST_CASE("tasks that asked the same are gathered from several evaluations", "[report]") {
+  const auto reference = run(0);
+  auto first = run(1), second = run(1);
+  first.tasks[1].data_digest = "other";
+  auto asked = reference;
+  asked.tasks[1].data_digest = "this";
+  EvaluationData gathered;
+  take_the_same(asked, first.tasks, gathered);
+  CHECK(gathered.tasks.size() == 1);
+  second.tasks[0].instances.pop_back();
+  take_the_same(asked, second.tasks, gathered);
+  CHECK(holds_the_same(asked, gathered));
+}
+
 TEST_CASE("several checkpoints of a pair are one test, with instances as clusters", "[report]") {
   const EvaluatedRuns steps{{run(0), run(0)}, {run(0, 40), run(0, 40)}};
   const auto test = test_of_checkpoints(steps);
