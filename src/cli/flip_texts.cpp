@@ -1,6 +1,5 @@
 // What was asked in the instances that a parity report lists as flips. Records hold hashes of the
 // requests and no texts, so the texts are rendered again from the task's data.
-#include <algorithm>
 #include <map>
 
 #include "cli/eval_records.h"
@@ -8,17 +7,11 @@
 #include "core/process/terminal.h"
 #include "eval/asked.h"
 #include "eval/task_catalog.h"
+#include "report/evaluations/evaluation_match.h"
 #include "report/parity.h"
 
 namespace olmo::cli {
 namespace {
-
-const report::EvaluatedTask* find_task(const report::EvaluationData& evaluation,
-                                       const std::string& name) {
-  const auto found = std::find_if(evaluation.tasks.begin(), evaluation.tasks.end(),
-                                  [&](const auto& task) { return task.task == name; });
-  return found == evaluation.tasks.end() ? nullptr : &*found;
-}
 
 /// Fills in the flips of one task, by doc_id. Throws Error for data that are missing, or are others
 /// than those that were asked.
@@ -48,7 +41,7 @@ void add_flip_texts(report::ParityReport& report, const std::string& data) {
   const auto catalog = eval::load_catalog(std::nullopt);
   const auto folder = task_data_folder(data);
   for (const auto& [name, flips] : by_task) {
-    const auto* recorded = find_task(*report.a.evaluation, name);
+    const auto* recorded = report::find_task(*report.a.evaluation, name);
     if (recorded == nullptr) continue;
     try {
       add_texts(*recorded, catalog, folder, flips);

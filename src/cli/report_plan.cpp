@@ -12,7 +12,9 @@
 #include "core/process/terminal.h"
 #include "core/text/number.h"
 #include "core/text/text.h"
-#include "report/evaluations/task_comparison.h"
+#include "report/evaluations/evaluation_match.h"
+#include "report/evaluations/gathered_tasks.h"
+#include "report/evaluations/named_evaluations.h"
 #include "report/gate.h"
 #include "report/plan.h"
 #include "report/record/contradictions.h"
@@ -106,33 +108,42 @@ std::optional<double> deviation_of_repeats(const store::RecordedRun& run,
   return report::sample_standard_deviation(means);
 }
 
-/// The tasks of a run's latest evaluation. Their discordance is the mean over the evaluations of
-/// other models at the same step that the database has.
+/// Of two models' answers to a task, the share of instances that one alone answers right.
+double discordance_of(const report::EvaluatedTask& a, const report::EvaluatedTask& b) {
+  report::Findings none;
+  const auto pair = report::match_task(a, b, none);
+  const auto discordant = std::ranges::count_if(pair.instances, [](const auto& instances) {
+    return instances.a->right() != instances.b->right();
+  });
+  return static_cast<double>(discordant) / static_cast<double>(pair.instances.size());
+}
+
+/// The tasks of a run's latest evaluated step. Their discordance is the mean over the other models
+/// of that step which the database has, and which were asked the same.
 std::vector<report::PlannedTask> recorded_tasks(const report::SideRecords& records) {
   std::vector<report::PlannedTask> tasks;
   if (records.evaluations.empty()) return tasks;
-  const auto& latest = records.evaluations.back();
-  const auto own = report::read_evaluation(records.database(), latest.evaluation_id);
-  for (const auto& task : own.tasks)
-    if (!task.is_cost() && !task.instances.empty())
-      tasks.push_back({task.task, std::ssize(task.instances), 0});
-  double others = 0;
-  for (const auto& entry : store::EvaluationDb(records.database()).list()) {
-    const bool another = entry.status == "finished" && entry.record.step == own.step &&
-                         entry.record.weights_digest != own.weights_digest;
-    if (!another) continue;
-    const auto other = report::read_evaluation(records.database(), entry.evaluation_id);
-    const auto compared =
-        report::compare_tasks(own, other, report::Kind::kOutcome, report::resolve_margins({}));
-    ++others;
-    for (auto& task : tasks)
-      for (const auto& found : compared.tasks)
-        if (found.task == task.name)
-          task.discordance +=
-              static_cast<double>(found.counts.discordant()) / static_cast<double>(found.n);
+  const auto& latest = report::latest_of(records.evaluations);
+  const auto own_models = report::by_model(latest.record.step, records.evaluations);
+  const auto own = report::gathered_tasks(records, own_models.front(), [](const auto& task) {
+    return !task.is_cost() && !task.instances.empty();
+  });
+  const auto entries = store::EvaluationDb(records.database()).list();
+  std::vector<report::EvaluationData> others;
+  for (const auto& model : report::by_model(latest.record.step, entries))
+    if (model.front()->record.weights_digest != latest.record.weights_digest)
+      others.push_back(report::gathered_tasks(records, model, [](const auto&) { return true; }));
+  for (const auto& task : own.tasks) {
+    double sum = 0, count = 0;
+    for (const auto& other : others) {
+      const auto* found = report::find_task(other, task.task);
+      if (found == nullptr || !report::asked_the_same(task, *found)) continue;
+      sum += discordance_of(task, *found);
+      ++count;
+    }
+    tasks.push_back(
+        {task.task, std::ssize(task.instances), count > 0 ? sum / count : kUsualDiscordance});
   }
-  for (auto& task : tasks)
-    task.discordance = others > 0 ? task.discordance / others : kUsualDiscordance;
   return tasks;
 }
 

@@ -1,51 +1,27 @@
 #include "report/parity_evaluations.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "core/text/text.h"
 #include "report/evaluations/evaluation_choice.h"
 #include "report/evaluations/evaluation_match.h"
 #include "report/evaluations/evaluation_places.h"
-#include "report/evaluations/named_evaluations.h"
+#include "report/evaluations/gathered_tasks.h"
 
 namespace olmo::report {
 namespace {
 
-/// Of some evaluations the finished and sound ones of a step, the latest first, those of one model
-/// together.
-std::vector<std::vector<const store::EvaluationEntry*>> by_model(
-    std::optional<std::int64_t> step, const std::vector<store::EvaluationEntry>& entries) {
-  std::vector<std::vector<const store::EvaluationEntry*>> models;
-  for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
-    if (entry->status != "finished" || entry->record.step != step) continue;
-    const auto known = std::ranges::find_if(
-        models, [&](const auto& model) { return same_model(*model.front(), *entry); });
-    if (known == models.end()) {
-      models.push_back({&*entry});
-    } else {
-      known->push_back(&*entry);
-    }
-  }
-  return models;
-}
-
-/// What the evaluations of a step hold of the reference's tasks, in however many of one model they
-/// are; nothing where no model answered all of them.
+/// What the evaluations of a step hold of the reference's tasks, asked in the same way; nothing
+/// where no model answered all of them.
 std::optional<EvaluationData> alike_at(std::optional<std::int64_t> step, const SideRecords& records,
                                        const std::vector<store::EvaluationEntry>& entries,
                                        const EvaluationData& reference) {
   for (const auto& model : by_model(step, entries)) {
-    std::optional<EvaluationData> found;
-    for (const store::EvaluationEntry* entry : model) {
-      EvaluationData data = read_evaluation(records, entry->evaluation_id);
-      if (!data.damage.empty()) continue;
-      auto tasks = std::exchange(data.tasks, {});
-      data.suites.clear();
-      if (!found) found = std::move(data);
-      take_the_same(reference, std::move(tasks), *found);
-      if (holds_the_same(reference, *found)) return found;
-    }
+    EvaluationData found = gathered_tasks(records, model, [&](const EvaluatedTask& task) {
+      const EvaluatedTask* wanted = find_task(reference, task.task);
+      return wanted != nullptr && asked_the_same(*wanted, task);
+    });
+    if (holds_the_same(reference, found)) return found;
   }
   return std::nullopt;
 }

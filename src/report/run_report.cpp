@@ -1,20 +1,8 @@
 #include "report/run_report.h"
 
-#include <algorithm>
+#include "report/evaluations/named_evaluations.h"
 
 namespace olmo::report {
-namespace {
-
-/// Of the latest step; checkpoints may have been evaluated in another order. `evaluations` are in
-/// the order in which they were made: of those of one millisecond the last is taken.
-const store::EvaluationEntry& last_of_run(const std::vector<store::EvaluationEntry>& evaluations) {
-  return *std::max_element(
-      evaluations.rbegin(), evaluations.rend(), [](const auto& a, const auto& b) {
-        return std::pair(a.record.step, a.created_utc) < std::pair(b.record.step, b.created_utc);
-      });
-}
-
-}  // namespace
 
 RunReport report_run(const std::string& run, const std::string& cluster, store::OpenMode reading) {
   const store::RunName name = store::parse_run_name(run);
@@ -35,8 +23,7 @@ RunReport report_run(const std::string& run, const std::string& cluster, store::
                              : store::EvaluationDb(records.database()).list(records.run_id),
       *records.seals);
   if (!records.evaluations.empty())
-    found.side.evaluation =
-        read_evaluation(records, last_of_run(records.evaluations).evaluation_id);
+    found.side.evaluation = read_evaluation(records, latest_of(records.evaluations).evaluation_id);
   return found;
 }
 

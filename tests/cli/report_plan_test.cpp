@@ -60,6 +60,35 @@ TEST_CASE("a plan takes tasks, their discordance and the deviation from a run an
   CHECK(plan["tasks"][0]["discordance"].get<double>() == Approx(0.015));
 }
 
+TEST_CASE("a plan counts for each task the models that answered it, in whatever evaluations",
+          "[cli]") {
+  const Planning planning;
+  const auto path = planning / "side.db";
+  std::string compared;
+  {
+    store::RecordDatabase records(path, store::OpenMode::kCreate);
+    for (int seed = 1; seed <= 3; ++seed) {
+      SimulatedRun run{.losses = std::vector<double>(50, 2 + 0.001 * seed)};
+      if (seed > 1) run.tags = {"noise:seed"};
+      const auto id = write_run(records, run, std::to_string(seed) + ".csv");
+      if (seed == 1) compared = id;
+      std::vector<char> right(100, 1);
+      std::fill_n(right.begin(), 4 * (seed - 1), char{0});
+      const std::string weights = "weights " + std::to_string(seed);
+      write_evaluation(records, weights, {{"arc_easy", right}}, id);
+      if (seed < 3) write_evaluation(records, weights, {{"boolq", right}}, id);
+    }
+  }
+  const auto plan = planning.json({path.string() + ":" + compared});
+  const auto discordance_of = [&](const std::string& name) {
+    for (const auto& task : plan["tasks"])
+      if (task["task"] == name) return task["discordance"].get<double>();
+    return -1.0;
+  };
+  CHECK(discordance_of("arc_easy") == Approx(0.06));  // 4 and 8 of 100
+  CHECK(discordance_of("boolq") == Approx(0.04));     // of one model
+}
+
 TEST_CASE("of repeats that are one training a plan counts one", "[cli]") {
   const Planning planning;
   const auto path = planning / "side.db";

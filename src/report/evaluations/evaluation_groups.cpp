@@ -14,18 +14,6 @@ constexpr double kPoints = 100;  ///< percentage points of a fraction
 /// 1 for a right answer, of each task and instance of the reference.
 using Answers = std::vector<std::vector<double>>;
 
-const EvaluatedTask* find_task(const EvaluationData& data, const std::string& name) {
-  const auto found = std::ranges::find(data.tasks, name, &EvaluatedTask::task);
-  return found == data.tasks.end() ? nullptr : &*found;
-}
-
-bool asked_the_same(const EvaluatedTask& reference, const EvaluatedTask& task) {
-  Findings findings;
-  const TaskPair pair = match_task(reference, task, findings);
-  return task.is_cost() == reference.is_cost() && findings.invalid.empty() &&
-         findings.mismatched.empty() && !pair.instances.empty();
-}
-
 /// Nothing where `data` does not hold what the reference does.
 std::optional<Answers> answers_of(const EvaluationData& reference, const EvaluationData& data) {
   if (!holds_the_same(reference, data)) return std::nullopt;
@@ -102,17 +90,6 @@ bool holds_the_same(const EvaluationData& reference, const EvaluationData& data)
            const EvaluatedTask* found = find_task(data, task.task);
            return found != nullptr && asked_the_same(task, *found);
          });
-}
-
-void take_the_same(const EvaluationData& reference, std::vector<EvaluatedTask> tasks,
-                   EvaluationData& to) {
-  for (EvaluatedTask& task : tasks) {
-    const EvaluatedTask* wanted = find_task(reference, task.task);
-    if (wanted != nullptr && !wanted->is_cost() && find_task(to, task.task) == nullptr &&
-        asked_the_same(*wanted, task))
-      to.tasks.push_back(std::move(task));
-  }
-  std::ranges::sort(to.tasks, {}, &EvaluatedTask::task);
 }
 
 std::vector<Test> tests_of_repeats(const EvaluatedRuns& runs) {

@@ -18,10 +18,6 @@ struct EvaluatedRuns {
 /// costs and suites are not looked at.
 bool holds_the_same(const EvaluationData& reference, const EvaluationData& data);
 
-/// Moves those of `tasks` that asked what the reference did into `to`, unless it has them.
-void take_the_same(const EvaluationData& reference, std::vector<EvaluatedTask> tasks,
-                   EvaluationData& to);
-
 /// The setups' macro average and tasks, over runs and instances (two_level_difference). An
 /// evaluation that does not hold the instances of A's first, asked in the same way, is left out.
 /// Empty with fewer than two runs on a side.

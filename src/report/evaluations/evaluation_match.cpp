@@ -170,6 +170,18 @@ TaskPair match_task(const EvaluatedTask& a, const EvaluatedTask& b, Findings& fi
   return pair;
 }
 
+const EvaluatedTask* find_task(const EvaluationData& data, const std::string& name) {
+  const auto found = std::ranges::find(data.tasks, name, &EvaluatedTask::task);
+  return found == data.tasks.end() ? nullptr : &*found;
+}
+
+bool asked_the_same(const EvaluatedTask& reference, const EvaluatedTask& task) {
+  Findings findings;
+  const TaskPair pair = match_task(reference, task, findings);
+  return task.is_cost() == reference.is_cost() && findings.invalid.empty() &&
+         findings.mismatched.empty() && !pair.instances.empty();
+}
+
 std::vector<TaskPair> match_tasks(const EvaluationData& a, const EvaluationData& b,
                                   TaskMetric metric, Findings& findings) {
   const bool cost = metric == TaskMetric::kCost;

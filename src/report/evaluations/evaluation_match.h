@@ -50,6 +50,12 @@ bool requests_known(const EvaluationData& a, const EvaluationData& b);
 /// Both sides of one task.
 TaskPair match_task(const EvaluatedTask& a, const EvaluatedTask& b, Findings& findings);
 
+/// Whether both asked the same of the same instances, and answers are compared in the same way.
+bool asked_the_same(const EvaluatedTask& a, const EvaluatedTask& b);
+
+/// Null where there is none of that name.
+const EvaluatedTask* find_task(const EvaluationData& data, const std::string& name);
+
 /// Which tasks: those whose metric is a cost (on either side), or the others.
 enum class TaskMetric { kAccuracy, kCost };
 

@@ -36,6 +36,13 @@ std::vector<NamedEvaluation> named_evaluations(const SideRecords& records) {
   return found;
 }
 
+const store::EvaluationEntry& latest_of(const std::vector<store::EvaluationEntry>& evaluations) {
+  return *std::max_element(
+      evaluations.rbegin(), evaluations.rend(), [](const auto& a, const auto& b) {
+        return std::pair(a.record.step, a.created_utc) < std::pair(b.record.step, b.created_utc);
+      });
+}
+
 std::set<std::string> names_of(const NamedEvaluation& one) {
   std::set<std::string> names;
   for (const auto& [name, asked] : one.parts) names.insert(name);

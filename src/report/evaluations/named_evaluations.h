@@ -21,6 +21,11 @@ struct NamedEvaluation {
 /// `records` has to outlive them.
 std::vector<NamedEvaluation> named_evaluations(const SideRecords& records);
 
+/// The evaluation of the latest step; checkpoints may have been evaluated in another order.
+/// `evaluations`, of which there is one, are in the order in which they were made: of those of one
+/// millisecond the last is taken.
+const store::EvaluationEntry& latest_of(const std::vector<store::EvaluationEntry>& evaluations);
+
 std::set<std::string> names_of(const NamedEvaluation& one);
 
 std::set<std::string> in_both(const std::set<std::string>& a, const std::set<std::string>& b);

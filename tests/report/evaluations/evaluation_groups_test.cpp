@@ -86,20 +86,6 @@ TEST_CASE("what else an evaluation holds does not keep it from being taken", "[r
   CHECK_FALSE(holds_the_same(more, run(0)));
 }
 
-TEST_CASE("tasks that asked the same are gathered from several evaluations", "[report]") {
-  const auto reference = run(0);
-  auto first = run(1), second = run(1);
-  first.tasks[1].data_digest = "other";
-  auto asked = reference;
-  asked.tasks[1].data_digest = "this";
-  EvaluationData gathered;
-  take_the_same(asked, first.tasks, gathered);
-  CHECK(gathered.tasks.size() == 1);
-  second.tasks[0].instances.pop_back();
-  take_the_same(asked, second.tasks, gathered);
-  CHECK(holds_the_same(asked, gathered));
-}
-
 TEST_CASE("several checkpoints of a pair are one test, with instances as clusters", "[report]") {
   const EvaluatedRuns steps{{run(0), run(0)}, {run(0, 40), run(0, 40)}};
   const auto test = test_of_checkpoints(steps);
