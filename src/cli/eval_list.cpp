@@ -43,10 +43,10 @@ std::vector<ListedEvaluation> read_evaluations(store::RecordDatabase& records) {
   const store::EvaluationDb db(records);
   std::vector<ListedEvaluation> found;
   for (auto& entry : db.list()) {
-    ListedEvaluation listed{.name = name_of_record(records.path(), entry.evaluation_id),
-                            .database = records.path().string(),
-                            .entry = std::move(entry),
-                            .tasks = {}};
+    ListedEvaluation listed;
+    listed.name = name_of_record(records.path(), entry.evaluation_id);
+    listed.database = records.path().string();
+    listed.entry = std::move(entry);
     const report::AskedParts asked(listed.entry.record.settings);
     for (const auto& task : db.tasks(listed.entry.evaluation_id))
       listed.tasks.push_back({task.record.task, task.status, asked.of(task.record.task).limit});

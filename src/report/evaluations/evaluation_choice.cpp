@@ -171,6 +171,28 @@ void add_later(const PlacedSteps& compared, const SideRecords& in_a, const SideR
   }
 }
 
+/// A database of evaluations alone stands for its latest model. Says so where it holds the other
+/// side's model, too: whoever compares two machines may have meant that one.
+void add_same_weights(const EvaluationData& a, const EvaluationData& b, const SideRecords& in_a,
+                      const SideRecords& in_b, std::vector<std::string>& caveats) {
+  if (a.weights_digest == b.weights_digest) return;
+  for (const auto& [letter, other, weights, records] :
+       {std::tuple('A', 'B', &b.weights_digest, &in_a),
+        std::tuple('B', 'A', &a.weights_digest, &in_b)}) {
+    if (records->is_named || !records->run_id.empty() || weights->empty()) continue;
+    const store::EvaluationEntry* found = nullptr;
+    const auto entries = store::EvaluationDb(records->database()).list();
+    for (const auto& entry : entries)
+      if (entry.status == "finished" && entry.record.weights_digest == *weights) found = &entry;
+    if (found != nullptr)
+      caveats.push_back(std::string("The database of ") + letter + " holds an evaluation of " +
+                        other + "'s weights, too: " + found->evaluation_id +
+                        ". The latest one's are compared unless it is named, as " +
+                        records->database().path().filename().string() + ":" +
+                        found->evaluation_id + ".");
+  }
+}
+
 /// Why no evaluation of one side can be set against one of the other.
 std::string problem_of_none(const NamedEvaluation& last_a, const NamedEvaluation& last_b,
                             const EvaluationPlaces& places) {
@@ -199,6 +221,7 @@ ChosenEvaluations choose_evaluations(const Side& a, const SideRecords& in_a, con
     chosen.a = read_evaluation(in_a, pair.a->entry->evaluation_id);
     chosen.b = read_evaluation(in_b, pair.b->entry->evaluation_id);
     add_others(pair, in_a, of_a, in_b, of_b, chosen);
+    add_same_weights(*chosen.a, *chosen.b, in_a, in_b, chosen.caveats);
     const auto step_a = pair.a->entry->record.step, step_b = pair.b->entry->record.step;
     if (!step_a || !step_b || !places.same(*step_a, *step_b)) return chosen;
     add_later({*step_a, *step_b}, in_a, in_b, places, chosen.caveats);

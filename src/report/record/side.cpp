@@ -44,6 +44,7 @@ std::vector<store::EvaluationEntry> with_same_weights(const EvaluationDb& evalua
 SideRecords open_records(const store::RunName& name, store::OpenMode reading) {
   SideRecords opened;
   opened.db = std::make_unique<store::RunDb>(store::RunDb::open(name.database, reading));
+  opened.is_named = !name.run.empty();
   opened.database().check_pages();
   EvaluationDb evaluations(opened.database());
   if (opened.db->has_run(name.run)) {

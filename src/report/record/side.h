@@ -40,7 +40,8 @@ struct NamedSide {
 /// A database that is being read, and what its name on the command line stands for.
 struct SideRecords {
   std::unique_ptr<store::RunDb> db;
-  std::string run_id;  ///< empty: no run
+  std::string run_id;     ///< empty: no run
+  bool is_named = false;  ///< by an id, and not the latest of its database
   /// The finished ones of the run. Without a run the one named, or of a database that holds
   /// evaluations alone the latest and the finished ones of the same weights.
   std::vector<store::EvaluationEntry> evaluations;
