@@ -33,6 +33,9 @@ std::set<std::string> in_both(const std::set<std::string>& a, const std::set<std
 /// What both were asked of as many instances, cut to the same length.
 std::set<std::string> asked_alike(const NamedEvaluation& a, const NamedEvaluation& b);
 
+/// Weights and hidden states were rounded in the same way.
+bool same_precision(const store::EvaluationEntry& a, const store::EvaluationEntry& b);
+
 /// The same weights at the same step, computed and read in the same way, whatever was asked.
 bool same_model(const store::EvaluationEntry& a, const store::EvaluationEntry& b);
 

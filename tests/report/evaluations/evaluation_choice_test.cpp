@@ -87,6 +87,19 @@ TEST_CASE("evaluations that asked as many instances are set against each other",
   }
 }
 
+TEST_CASE("evaluations of one precision are set against each other, whichever is later",
+          "[report]") {
+  constexpr const char* kBf16 = R"({"precision":"amp_bf16"})";
+  EvaluatedSide a, b;
+  a.add(7, "arc", -1, kPolicy);
+  a.add(7, "arc", -1, kBf16);
+  b.add(7, "arc", -1, kBf16);
+  b.add(7, "arc", -1, kPolicy);
+  const auto chosen = choose(a, b);
+  REQUIRE(chosen.a);
+  CHECK(chosen.a->policy == chosen.b->policy);
+}
+
 TEST_CASE("evaluations of later steps than the compared one are named", "[report]") {
   EvaluatedSide a, b;
   for (EvaluatedSide* side : {&a, &b}) side->add(10, "arc");
