@@ -141,8 +141,10 @@ std::vector<report::PlannedTask> recorded_tasks(const report::SideRecords& recor
       sum += discordance_of(task, *found);
       ++count;
     }
-    tasks.push_back(
-        {task.task, std::ssize(task.instances), count > 0 ? sum / count : kUsualDiscordance});
+    tasks.push_back({.name = task.task,
+                     .instances = std::ssize(task.instances),
+                     .discordance = count > 0 ? sum / count : kUsualDiscordance,
+                     .has_more = task.asked.limit == std::ssize(task.instances)});
   }
   return tasks;
 }

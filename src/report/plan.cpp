@@ -110,6 +110,7 @@ TaskPlan plan_macro(const std::vector<PlannedTask>& tasks, double margin) {
     discordance.push_back(task.discordance);
     instances.push_back(task.instances);
     plan.instances += task.instances;
+    plan.has_more = plan.has_more || task.has_more;
     plan.discordance += task.discordance / static_cast<double>(tasks.size());
   }
   const auto limits = macro_limits(discordance, instances);
@@ -119,16 +120,18 @@ TaskPlan plan_macro(const std::vector<PlannedTask>& tasks, double margin) {
   return plan;
 }
 
-/// A set has no more instances than it has: what they certify instead is what is said.
+/// A whole set has no more instances: what they certify instead is what is said.
 std::string advice_on(const std::vector<TaskPlan>& tasks) {
   const TaskPlan& best = tasks.front();
   const std::string name = tasks.size() > 1 ? "The " + best.name : best.name;
   std::string text = name + " is certified within ±" + number(100 * best.margin) +
                      " pp with a probability of " + percent(best.power);
   if (best.power < kPower)
-    text += "; its " + std::to_string(best.instances) + " instances, which are all there are, " +
-            "certify ±" + number(100 * best.certifiable) + " pp with " + percent(kPower) +
-            ": declare that margin before the comparison, or average over more tasks";
+    text += "; its " + std::to_string(best.instances) + " instances" +
+            (best.has_more ? "" : ", which are all there are,") + " certify ±" +
+            number(100 * best.certifiable) + " pp with " + percent(kPower) + ": " +
+            (best.has_more ? "score more of them, " : "") +
+            "declare that margin before the comparison, or average over more tasks";
   const auto weak =
       std::count_if(tasks.begin() + 1, tasks.end(), [](const auto& t) { return t.power < kPower; });
   if (weak > 0)
@@ -153,7 +156,7 @@ Plan make_plan(const PlanFacts& facts) {
   for (const auto& task : facts.tasks)
     plan.tasks.push_back({task.name, task.instances, task.discordance, facts.task_margin,
                           paired_power(task.discordance, task.instances, facts.task_margin),
-                          certifiable(task)});
+                          certifiable(task), task.has_more});
   if (!plan.tasks.empty()) plan.task_advice = advice_on(plan.tasks);
   if (plan.tables.empty() && plan.tasks.empty())
     throw Error(ErrorKind::kUsage, "plan: nothing is known of chance, so nothing can be planned");

@@ -13,8 +13,9 @@ namespace olmo::report {
 
 struct PlannedTask {
   std::string name;
-  std::int64_t instances = 0;  ///< of the whole set: there are no more
-  double discordance = 0;      ///< share that exactly one of two equal models gets right
+  std::int64_t instances = 0;
+  double discordance = 0;  ///< share that exactly one of two equal models gets right
+  bool has_more = false;   ///< the set has more instances than these
 };
 
 /// What is known or assumed of chance. What is absent is not planned.
@@ -40,7 +41,7 @@ struct PlanTable {
   std::string advice = {};  ///< one sentence: the count that has a power of kPower
 };
 
-/// What a set of a fixed size can certify about two models.
+/// What so many instances can certify about two models.
 struct TaskPlan {
   std::string name;  ///< of a task; "macro average"
   std::int64_t instances = 0;
@@ -48,6 +49,7 @@ struct TaskPlan {
   double margin = 0;       ///< asked for; a fraction
   double power = 0;        ///< at that margin
   double certifiable = 0;  ///< the margin that is certified with kPower
+  bool has_more = false;   ///< there are more instances than these
 };
 
 struct Plan {

@@ -73,6 +73,17 @@ TEST_CASE("a plan never asks for more instances than a set has", "[report]") {
   CHECK_FALSE(says(one.task_advice, "1719"));
 }
 
+TEST_CASE("a plan asks for more instances where a limit left some out", "[report]") {
+  PlanFacts facts;
+  facts.tasks = {{"piqa", 40, 0.05, true}, {"copa", 100, 0.05}};
+  for (const std::size_t tasks : {2, 1}) {
+    facts.tasks.resize(tasks);
+    const std::string advice = make_plan(facts).task_advice;
+    CHECK_FALSE(says(advice, "which are all there are"));
+    CHECK(says(advice, "score more of them"));
+  }
+}
+
 TEST_CASE("where single tasks are too small the macro average is what to claim", "[report]") {
   PlanFacts facts;
   facts.macro_margin = 0.01;
