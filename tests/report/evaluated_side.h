@@ -19,6 +19,7 @@ class EvaluatedSide {
   EvaluatedSide() {
     records_.db = std::make_unique<store::RunDb>(
         store::RunDb::open(folder_ / "run.db", store::OpenMode::kCreate));
+    records_.run_id = "run";
     side_.label = "run.db";
   }
 

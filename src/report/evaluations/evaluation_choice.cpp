@@ -172,26 +172,31 @@ void add_later(const PlacedSteps& compared, const SideRecords& in_a, const SideR
   }
 }
 
-/// A database of evaluations alone stands for its latest model. Says so where it holds the other
-/// side's model, too: whoever compares two machines may have meant that one.
-void add_same_weights(const EvaluationData& a, const EvaluationData& b, const SideRecords& in_a,
-                      const SideRecords& in_b, std::vector<std::string>& caveats) {
-  if (a.weights_digest == b.weights_digest) return;
-  for (const auto& [letter, other, weights, records] :
-       {std::tuple('A', 'B', &b.weights_digest, &in_a),
-        std::tuple('B', 'A', &a.weights_digest, &in_b)}) {
-    if (records->is_named || !records->run_id.empty() || weights->empty()) continue;
-    const store::EvaluationEntry* found = nullptr;
-    const auto entries = store::EvaluationDb(records->database()).list();
-    for (const auto& entry : entries)
-      if (entry.status == "finished" && entry.record.weights_digest == *weights) found = &entry;
-    if (found != nullptr)
-      caveats.push_back(std::string("The database of ") + letter + " holds an evaluation of " +
-                        other + "'s weights, too: " + found->evaluation_id +
-                        ". The latest one's are compared unless it is named, as " +
-                        records->database().path().filename().string() + ":" +
-                        found->evaluation_id + ".");
+/// A database of evaluations alone stands for its latest model: what else it holds is told.
+void add_other_models(char letter, const SideRecords& records, const EvaluationData& compared,
+                      const EvaluationData& other, std::vector<std::string>& caveats) {
+  if (records.is_named || !records.run_id.empty()) return;
+  const std::string database = records.database().path().filename().string();
+  const bool unlike = compared.weights_digest != other.weights_digest;
+  std::size_t finished = 0;
+  std::string of_other;  // an evaluation of the other side's weights
+  for (const auto& entry : store::EvaluationDb(records.database()).list()) {
+    if (entry.status != "finished") continue;
+    ++finished;
+    if (unlike && !other.weights_digest.empty() &&
+        entry.record.weights_digest == other.weights_digest)
+      of_other = entry.evaluation_id;
   }
+  if (finished <= records.evaluations.size()) return;
+  caveats.push_back(
+      std::string("Of ") + letter + ", " + database + ", " +
+      (compared.weights_digest.empty()
+           ? "the latest evaluation is compared, which does not tell its weights"
+           : "the latest evaluation's weights are compared") +
+      "; it holds " + counted(finished - records.evaluations.size(), "evaluation") + " more." +
+      (of_other.empty()
+           ? ""
+           : " The other side's weights are those of " + database + ":" + of_other + "."));
 }
 
 /// Why no evaluation of one side can be set against one of the other.
@@ -222,7 +227,8 @@ ChosenEvaluations choose_evaluations(const Side& a, const SideRecords& in_a, con
     chosen.a = read_evaluation(in_a, pair.a->entry->evaluation_id);
     chosen.b = read_evaluation(in_b, pair.b->entry->evaluation_id);
     add_others(pair, in_a, of_a, in_b, of_b, chosen);
-    add_same_weights(*chosen.a, *chosen.b, in_a, in_b, chosen.caveats);
+    add_other_models('A', in_a, *chosen.a, *chosen.b, chosen.caveats);
+    add_other_models('B', in_b, *chosen.b, *chosen.a, chosen.caveats);
     const auto step_a = pair.a->entry->record.step, step_b = pair.b->entry->record.step;
     if (!step_a || !step_b || !places.same(*step_a, *step_b)) return chosen;
     add_later({*step_a, *step_b}, in_a, in_b, places, chosen.caveats);
