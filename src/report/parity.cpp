@@ -1,8 +1,10 @@
 #include "report/parity.h"
 
+#include <algorithm>
 #include <future>
 
 #include "core/error.h"
+#include "core/text/text.h"
 #include "report/comparability/comparability.h"
 #include "report/comparability/stated_tokens.h"
 #include "report/decide.h"
@@ -65,6 +67,24 @@ void assume(ParityReport& report, const std::string& key, const std::string& val
                              "of that name is compared.");
 }
 
+/// A database that is named alone stands for its latest run; its tagged repeats count, too. What
+/// else it holds is told.
+void add_other_runs(ParityReport& report, char letter, const Side& side,
+                    const SideRecords& records) {
+  if (records.is_named || !side.run) return;
+  std::int64_t others = -1;  // without the compared one
+  for (const auto& id : store::run_ids(records.database())) {
+    const bool is_repeat = std::ranges::any_of(report.noise.looked_at, [&](const Repeat& repeat) {
+      return repeat.taken && repeat.run_id == id && id != side.run->run_id;
+    });
+    others += is_repeat ? 0 : 1;
+  }
+  if (others > 0)
+    report.caveats.push_back(std::string("Of ") + letter + ", " + side.database +
+                             ", the latest run is compared, " + side.run->run_id + "; it holds " +
+                             counted(others, "run") + " more.");
+}
+
 void compare_records(ParityReport& report, const SideRecords& a, const SideRecords& b,
                      const ParityOptions& options) {
   if (options.kind != Kind::kCheckpoint) add_runs(report, a, b, options);
@@ -97,6 +117,8 @@ void compare_records(ParityReport& report, const SideRecords& a, const SideRecor
     report.damage.push_back((report.a.run ? report.b : report.a).label +
                             " holds no steps, the other side does.");
   }
+  add_other_runs(report, 'A', report.a, a);
+  add_other_runs(report, 'B', report.b, b);
   const EvaluatedRuns runs = evaluated_runs(report, a, b);
   set_margins(report, a, b, runs, options);
   if (report.a.evaluation) compare_evaluations(report, a, b, runs);

@@ -16,6 +16,7 @@ using namespace page;
 std::string side_line(char letter, const Side& side) {
   return std::string("- **") + letter + "**: " + markdown_text(side.label) + ", database " +
          markdown_text(side.database) +
+         (side.run ? ", run " + markdown_text(side.run->run_id) : "") +
          (side.database_sha256.empty() ? "" : ", SHA-256 " + markdown_text(side.database_sha256)) +
          "\n";
 }

@@ -17,7 +17,8 @@ const char* kind_title(Kind kind) {
 std::string side_card(char letter, const Side& side) {
   std::string html = "<p class=\"name\">" + side_mark(letter) +
                      shown(side.label.empty() ? side.database : side.label, 120) + "</p>";
-  html += paragraph(code(side.database));
+  html += paragraph(code(side.database) +
+                    (side.run ? ", run " + code(clip(side.run->run_id, 80)) : ""));
   if (side.run) {
     const store::StepColumns& steps = side.run->steps;
     std::string text = count(static_cast<std::int64_t>(steps.size())) +

@@ -311,6 +311,14 @@ std::int64_t devices_of(const std::vector<RankRecord>& ranks) {
   return gpus > 0 ? gpus : static_cast<std::int64_t>(hosts.size());
 }
 
+std::vector<std::string> run_ids(const RecordDatabase& records) {
+  std::vector<std::string> ids;
+  records.query("SELECT run_id FROM runs ORDER BY rowid", {}, [&](const auto&, const auto& row) {
+    ids.push_back(std::get<std::string>(row[0]));
+  });
+  return ids;
+}
+
 RunRecord read_run_record(const RecordDatabase& records, const std::string& run_id) {
   auto found = read_one(records, kRuns, kOfRun, {run_id});
   if (!found) throw Error(ErrorKind::kUsage, records.path().string() + ": holds no run " + run_id);

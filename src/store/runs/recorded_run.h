@@ -91,6 +91,8 @@ std::optional<DataPosition> data_begin_of(const std::vector<AttemptRecord>& atte
 /// Devices of an attempt with these ranks: GPUs, one a rank; where processors compute, machines.
 std::int64_t devices_of(const std::vector<RankRecord>& ranks);
 
+/// Of every run, the oldest first.
+std::vector<std::string> run_ids(const RecordDatabase& records);
 /// Throws Error(kUsage) if the database does not hold it.
 RunRecord read_run_record(const RecordDatabase& records, const std::string& run_id);
 /// In their order.
