@@ -1,5 +1,6 @@
 // `olmo-harness eval list`: the evaluations that databases hold, of runs and of models from
 // elsewhere.
+#include <algorithm>
 #include <iostream>
 #include <set>
 
@@ -16,6 +17,7 @@
 #include "report/record/asked.h"
 #include "store/evaluations/evaluation_db.h"
 #include "store/evaluations/evaluation_labels.h"
+#include "store/runs/recorded_run.h"
 
 namespace olmo::cli {
 namespace {
@@ -34,10 +36,19 @@ struct ListedTask {
 
 struct ListedEvaluation {
   std::string name;  ///< by which other commands find it
-  std::string database;
+  std::string database, model;
   store::EvaluationEntry entry;
   std::vector<ListedTask> tasks;
 };
+
+/// Of a training's own evaluation, which is of no checkpoint: the run.
+std::string model_of(const store::RecordDatabase& records, const store::EvaluationEntry& entry) {
+  const auto& run = entry.record.run_id;
+  if (!entry.record.checkpoint.empty() || !run) return store::model_of(entry);
+  const auto runs = store::run_ids(records);
+  const bool is_here = std::ranges::find(runs, *run) != runs.end();
+  return is_here ? store::read_run_record(records, *run).name : *run;
+}
 
 std::vector<ListedEvaluation> read_evaluations(store::RecordDatabase& records) {
   const store::EvaluationDb db(records);
@@ -47,6 +58,7 @@ std::vector<ListedEvaluation> read_evaluations(store::RecordDatabase& records) {
     listed.name = name_of_record(records.path(), entry.evaluation_id);
     listed.database = records.path().string();
     listed.entry = std::move(entry);
+    listed.model = model_of(records, listed.entry);
     const report::AskedParts asked(listed.entry.record.settings);
     for (const auto& task : db.tasks(listed.entry.evaluation_id))
       listed.tasks.push_back({task.record.task, task.status, asked.of(task.record.task).limit});
@@ -104,7 +116,7 @@ void print_table(const std::vector<ListedEvaluation>& evaluations) {
       {"evaluation", "model", "step", "status", "tasks", "limit", "precision", "database"});
   for (const auto& listed : evaluations) {
     const auto& entry = listed.entry;
-    table.add({entry.evaluation_id, store::model_of(entry),
+    table.add({entry.evaluation_id, listed.model,
                entry.record.step ? std::to_string(*entry.record.step) : "",
                store::status_text(entry.status), names_of(listed.tasks), limit_of(listed.tasks),
                text_of(precision_of(listed)), listed.database});

@@ -1,5 +1,6 @@
 // What is wrong with a config: the rooms' own checks of their parts, and what concerns several.
 #include <algorithm>
+#include <set>
 
 #include "config/schedule.h"
 #include "config/train_config.h"
@@ -202,6 +203,36 @@ void check_evaluator_data(ConfigChecks& checks, const std::string& path,
   if (!data.shuffle) unsupported("data.shuffle", "true");
 }
 
+/// What scores of evaluators are recorded by. OLMo's trainer lets the later of two with one name
+/// stand; here each is recorded.
+class EvaluatorNames {
+ public:
+  void check(ConfigChecks& checks, const EvaluatorConfig& evaluator) {
+    const std::string& label = evaluator.label;
+    if (!labels_.insert(label).second) {
+      checks.add_unsupported("label",
+                             "is that of an evaluator before it, and scores are recorded "
+                             "by label: give another than `" +
+                                 label + "`");
+    } else if (evaluator.type == "lm") {
+      if (evaluator.data.datasets.empty()) check_set(checks, "label", label);
+      for (const auto& [name, files] : evaluator.data.datasets)
+        check_set(checks, "data.datasets." + name, name);
+    }
+  }
+
+ private:
+  void check_set(ConfigChecks& checks, const std::string& key, const std::string& name) {
+    if (!sets_.insert(name).second)
+      checks.add_unsupported(key,
+                             "names data as an evaluator before it does, and metrics are "
+                             "eval/NAME/…: give another name than `" +
+                                 name + "`");
+  }
+
+  std::set<std::string> labels_, sets_;
+};
+
 void check_local(ConfigChecks& checks, const char* key, const std::optional<std::string>& path) {
   if (!path || path->find("://") == std::string::npos) return;
   checks.add_unsupported(
@@ -235,6 +266,7 @@ std::vector<ConfigProblem> validate(const TrainConfig& config) {
 std::vector<ConfigProblem> problems_of(const std::vector<EvaluatorConfig>& evaluators,
                                        const model::ModelConfig& model) {
   ConfigChecks all;
+  EvaluatorNames names;
   for (std::size_t i = 0; i < evaluators.size(); ++i) {
     const EvaluatorConfig& evaluator = evaluators[i];
     const auto path = "evaluators." + std::to_string(i) + ".";
@@ -244,6 +276,7 @@ std::vector<ConfigProblem> problems_of(const std::vector<EvaluatorConfig>& evalu
     checks.between("device_eval_batch_size", evaluator.device_eval_batch_size, 0, kMaxBatch);
     checks.between("subset_num_batches", evaluator.subset_num_batches, -1, kMaxInterval);
     if (evaluator.type == "lm") check_evaluator_data(checks, path, evaluator.data, model);
+    if (!evaluator.label.empty()) names.check(checks, evaluator);
     all.append(checks.take());
   }
   return all.take();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/error.h"
 #include "eval/embedded_samples.h"
 
 namespace olmo::eval {
@@ -44,6 +45,23 @@ std::vector<std::string> Selection::notes() const {
                           " is not here" + (source.get.empty() ? "" : "; " + source.get));
   }
   return sentences;
+}
+
+std::vector<std::string> names_of(std::span<const Task> tasks,
+                                  std::span<const PerplexitySuite> suites) {
+  std::vector<std::string> names;
+  for (const Task& task : tasks) names.push_back(task.name);
+  for (const PerplexitySuite& suite : suites) names.push_back(suite.name);
+  return names;
+}
+
+void require_distinct(std::vector<std::string> names) {
+  std::ranges::sort(names);
+  const auto twice = std::ranges::adjacent_find(names);
+  if (twice != names.end())
+    throw Error(ErrorKind::kUsage, *twice +
+                                       ": is asked for twice, and scores are recorded by name: "
+                                       "leave one out, or give it another name");
 }
 
 Selection select(const TaskCatalog& catalog, std::span<const std::string> names,

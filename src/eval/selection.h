@@ -33,11 +33,17 @@ struct Selection {
   [[nodiscard]] std::vector<std::string> notes() const;
 };
 
+/// Of tasks and suites, by which their scores are recorded.
+std::vector<std::string> names_of(std::span<const Task> tasks,
+                                  std::span<const PerplexitySuite> suites);
+/// Throws Error(kUsage) for a name that is there twice.
+void require_distinct(std::vector<std::string> names);
+
 /// Tasks, suites of tasks and perplexity suites by name. A name that ends in `.json` is one of the
 /// suite files that `catalog` was loaded with. Besides the folders of `options`, a perplexity suite
-/// is looked for beside its definition, in `evals/` and in the current folder; the texts of `sample`
-/// come with the program where none of these has them. Throws as
-/// TaskCatalog::resolve() and resolve_suite() do.
+/// is looked for beside its definition, in `evals/` and in the current folder; the texts of
+/// `sample` come with the program where none of these has them. Throws as TaskCatalog::resolve()
+/// and resolve_suite() do.
 Selection select(const TaskCatalog& catalog, std::span<const std::string> names,
                  const SelectionOptions& options);
 

@@ -107,6 +107,10 @@ Evaluators::Evaluators(const config::TrainConfig& config, const std::optional<fs
     else
       add_suite(evaluator, samples, evaluator.data.seed.value_or(config.seed));
   }
+  std::vector<std::string> names;
+  for (const auto& plan : plans_)
+    for (auto& name : eval::names_of(plan.tasks, plan.suites)) names.push_back(std::move(name));
+  eval::require_distinct(std::move(names));
 }
 
 EvaluationPlan Evaluators::empty_plan() const {

@@ -175,6 +175,21 @@ void append_unknown(const std::vector<UnknownFact>& facts, std::vector<std::stri
   caps.insert(caps.end(), unknown.begin(), unknown.end());
 }
 
+void add_caveats_of_limits(ParityReport& report) {
+  const auto limits_of = [](const Side& side) {
+    return side.evaluation ? limits_text(*side.evaluation) : std::string();
+  };
+  const std::string a = limits_of(report.a), b = limits_of(report.b);
+  const auto say = [&](const std::string& of, const std::string& limits) {
+    if (!limits.empty())
+      report.caveats.push_back(of + " scored no more than " + limits +
+                               ": what follows holds for these.");
+  };
+  if (a == b) return say("The evaluations of both sides", a);
+  say("The evaluation of " + report.a.label, a);
+  say("The evaluation of " + report.b.label, b);
+}
+
 }  // namespace
 
 std::vector<Test> tests_of_models(const ParityReport& report) {
@@ -242,11 +257,8 @@ void add_caveats(ParityReport& report) {
                                " is not sealed (an older olmo-harness recorded it): an altered row "
                                "would not be seen.");
     }
-    const std::string limits = side->evaluation ? limits_text(*side->evaluation) : "";
-    if (!limits.empty())
-      report.caveats.push_back("The evaluation of " + side->label + " scored no more than " +
-                               limits + ": what follows holds for these.");
   }
+  add_caveats_of_limits(report);
   for (const auto& mismatch : report.gate.mismatches) {
     if (mismatch.mismatch == MismatchClass::kConfound)
       report.caveats.push_back("Confounded by " + mismatch.what + " (" + mismatch.a + " and " +

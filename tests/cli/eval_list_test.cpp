@@ -3,6 +3,7 @@
 #include "cli/said.h"
 #include "cli/training.h"
 #include "store/plain_evaluation.h"
+#include "store/plain_records.h"
 #include "support/catch.h"
 
 namespace olmo::test {
@@ -62,6 +63,19 @@ TEST_CASE("eval list tells of each evaluation by which words others find it, and
   for (const std::string& text : Words{two, "OLMo-1B-hf", "copa, sciq", "several"})
     CHECK(table.out.find(text) != std::string::npos);
   CHECK(table.out.find(one) == std::string::npos);
+}
+
+TEST_CASE("what a training evaluated itself is listed under the run's name", "[cli]") {
+  const Evaluations made;
+  store::RecordDatabase records(made.folder / "run.db", store::OpenMode::kCreate);
+  {
+    auto db = store::RunDb::open(made.folder / "run.db", store::OpenMode::kReadWrite);
+    auto record = plain_evaluation(db.begin_run(plain_run("my training"), plain_attempt(), {}));
+    record.checkpoint.clear();
+    store::EvaluationDb evaluations(records);
+    (void)evaluations.begin(record);
+  }
+  CHECK(made.list({made.path("run.db")}).out.find("my training") != std::string::npos);
 }
 
 TEST_CASE("eval list names a database that is damaged, and shows the others", "[cli]") {

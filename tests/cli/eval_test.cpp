@@ -163,6 +163,16 @@ TEST_CASE("texts of which nothing is scored are a failure, not an empty table", 
   CHECK(scored("short.txt", "catwalk").code == 0);
 }
 
+TEST_CASE("a text is not scored under the name of a task", "[cli]") {
+  const EvaluationScene scene;
+  std::ofstream(scene / "text.txt") << "to be or not to be";
+  const auto ended =
+      scene.run(scene.words(kGolden / "model", {"--tasks", "arc_easy", "--perplexity",
+                                                "arc_easy=" + (scene / "text.txt").string()}));
+  CHECK(ended.code == 2);
+  CHECK(ended.says("arc_easy: is asked for twice"));
+}
+
 TEST_CASE("eval suggests a command that shows an instance as it was asked", "[cli]") {
   const EvaluationScene scene;
   Words words = scene.words(kGolden / "model", {"--tasks", "arc_easy"});

@@ -240,6 +240,24 @@ TEST_CASE("an evaluator that this machine cannot resolve stops a run, and is not
   CHECK(evaluators_of(loaded.config).empty());
 }
 
+TEST_CASE("evaluators of one name stop a run, as their scores could not be told apart",
+          "[config]") {
+  const auto blocker_of = [](const std::string& first, const std::string& second) -> std::string {
+    const auto blockers = parse_config(R"({"data": {"paths": ["a"]}, "evaluators": [{)" + first +
+                                           "},\n{" + second + "}]}",
+                                       "c.json")
+                              .blockers;
+    return blockers.empty() ? "" : blockers[0];
+  };
+  const std::string x = R"("label": "x", "data": {"paths": ["a"]})";
+  CHECK(blocker_of(x, R"("label": "x", "type": "downstream")") ==
+        "c.json:2: `evaluators.1.label` is that of an evaluator before it, and scores are recorded "
+        "by label: give another than `x`");
+  CHECK_THAT(blocker_of(x, R"("label": "y", "data": {"datasets": {"x": ["b"]}})"),
+             Catch::StartsWith("c.json:2: `evaluators.1.data.datasets.x` names data as"));
+  CHECK(blocker_of(x, R"("label": "y", "data": {"datasets": {"z": ["a"]}})").empty());
+}
+
 TEST_CASE("the data of an evaluator are read as those of a training", "[config]") {
   const auto with = [](const std::string& data) {
     const auto errors = config_errors(R"({"evaluators": [{"label": "x", "data": )" + data + "}]}");

@@ -66,6 +66,17 @@ TEST_CASE("a source that is not here is told with its place and how to get it", 
   CHECK_THROWS_AS(select(catalog, names, strict), Error);
 }
 
+TEST_CASE("what is asked for twice is refused by its name", "[eval]") {
+  PerplexitySuite suite;
+  suite.name = "piqa";
+  Task task;
+  task.name = "piqa";
+  CHECK(names_of(std::vector{task}, std::vector{suite}) ==
+        std::vector<std::string>{"piqa", "piqa"});
+  CHECK_THROWS_WITH(require_distinct({"a", "piqa", "b", "piqa"}), Catch::StartsWith("piqa: "));
+  CHECK_NOTHROW(require_distinct({"a", "b"}));
+}
+
 TEST_CASE("a suite of token files leaves a source out that lacks one of its files", "[eval]") {
   const TemporaryDirectory folder;
   const auto here = (folder / "a.npy").string();

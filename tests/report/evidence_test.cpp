@@ -45,6 +45,27 @@ TEST_CASE("curves of one trajectory that part cap, of independent trainings they
   CHECK(conditions_of(report).caps.empty());
 }
 
+TEST_CASE("a limit that both sides have is told once", "[report]") {
+  ParityReport report;
+  const auto limited = [](const std::string& id, std::int64_t limit) {
+    EvaluationData data;
+    data.evaluation_id = id;
+    data.sealed = true;
+    data.tasks = {{.task = "arc", .asked = {.limit = limit}}};
+    return data;
+  };
+  report.a.evaluation = limited("a", 5);
+  report.b.evaluation = limited("b", 5);
+  add_caveats(report);
+  CHECK(report.caveats ==
+        std::vector<std::string>{"The evaluations of both sides scored no more than 5 instances of "
+                                 "arc: what follows holds for these."});
+  report.caveats.clear();
+  report.b.evaluation = limited("b", 6);
+  add_caveats(report);
+  CHECK(report.caveats.size() == 2);
+}
+
 TEST_CASE("a record that was not checked against its config is told, and caps unless it is old",
           "[report]") {
   ParityReport report;

@@ -59,6 +59,7 @@ eval::Selection find_asked(const EvalOptions& options, bool tells) {
     for (const auto& note : asked.notes()) log_warning(note);
   }
   for (const auto& text : options.perplexity) asked.suites.push_back(open_named(text, options));
+  eval::require_distinct(eval::names_of(asked.tasks, asked.suites));
   return asked;
 }
 

@@ -54,7 +54,7 @@ Pair choose_pair(const std::vector<NamedEvaluation>& a, const std::vector<NamedE
   Pair best;
   const auto rank = [](const Pair& pair) {
     return std::tuple(pair.a->entry->record.step.value_or(0), common_names(pair).size(),
-                      same_precision(*pair.a->entry, *pair.b->entry),
+                      computed_alike(*pair.a->entry, *pair.b->entry),
                       asked_alike(*pair.a, *pair.b).size(), lateness_of(pair));
   };
   for (const NamedEvaluation& x : a) {

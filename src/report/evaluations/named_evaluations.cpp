@@ -62,15 +62,13 @@ std::set<std::string> asked_alike(const NamedEvaluation& a, const NamedEvaluatio
   return names;
 }
 
-bool same_precision(const store::EvaluationEntry& a, const store::EvaluationEntry& b) {
-  return rounding_of(a) == rounding_of(b);
+bool computed_alike(const store::EvaluationEntry& a, const store::EvaluationEntry& b) {
+  return a.record.tokenizer_digest == b.record.tokenizer_digest && rounding_of(a) == rounding_of(b);
 }
 
 bool same_model(const store::EvaluationEntry& a, const store::EvaluationEntry& b) {
-  const auto& x = a.record;
-  const auto& y = b.record;
-  return x.step == y.step && x.weights_digest == y.weights_digest &&
-         x.tokenizer_digest == y.tokenizer_digest && same_precision(a, b);
+  return a.record.step == b.record.step && a.record.weights_digest == b.record.weights_digest &&
+         computed_alike(a, b);
 }
 
 }  // namespace olmo::report

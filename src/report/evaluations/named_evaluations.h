@@ -33,10 +33,10 @@ std::set<std::string> in_both(const std::set<std::string>& a, const std::set<std
 /// What both were asked of as many instances, cut to the same length.
 std::set<std::string> asked_alike(const NamedEvaluation& a, const NamedEvaluation& b);
 
-/// Weights and hidden states were rounded in the same way.
-bool same_precision(const store::EvaluationEntry& a, const store::EvaluationEntry& b);
+/// Texts were read by the same tokenizer, weights and hidden states rounded in the same way.
+bool computed_alike(const store::EvaluationEntry& a, const store::EvaluationEntry& b);
 
-/// The same weights at the same step, computed and read in the same way, whatever was asked.
+/// The same weights at the same step, computed alike, whatever was asked.
 bool same_model(const store::EvaluationEntry& a, const store::EvaluationEntry& b);
 
 }  // namespace olmo::report
