@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "cli/named_record.h"
 #include "core/error.h"
 #include "core/files/input_file.h"
 #include "core/process/terminal.h"
@@ -30,9 +31,8 @@ RecordedEvaluation::RecordedEvaluation(const std::string& run)
         "note: " + name +
         ": is not sealed, an older olmo-harness recorded it: an altered row would not be seen");
   }
-  if (const auto all = db.list().size(); store::parse_run_name(run).run.empty() && all > 1)
-    log_line("note: " + name + " is the latest of " + std::to_string(all) +
-             " evaluations there; `olmo-harness eval list` shows all");
+  note_latest(store::parse_run_name(run), entry.evaluation_id, "evaluation", db.list().size(),
+              "eval list");
 }
 
 std::filesystem::path task_data_folder(const std::string& given) {
@@ -61,7 +61,7 @@ JoinedRun find_joined_run(const std::string& run, const std::string& database) {
   const auto db = store::RunDb::open(named.database, store::OpenMode::kReadWrite);
   JoinedRun found;
   found.database = named.database;
-  found.run_id = db.find_run(named.run);
+  found.run_id = find_named_run(db, named);
   found.name = db.run(found.run_id).name;
   found.last_step = store::last_step(db.records(), found.run_id);
   return found;

@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/eval_records.h"
+#include "cli/named_record.h"
 #include "cli/next_steps.h"
 #include "core/error.h"
 #include "core/files/json.h"
@@ -115,7 +116,7 @@ void declare(const Options& options) {
   const std::string who = !options.by.empty() ? options.by : user != nullptr ? user : "unknown";
   const auto name = store::parse_run_name(options.a);
   auto db = store::RunDb::open(name.database, store::OpenMode::kReadWrite);
-  const std::string run = db.find_run(name.run);
+  const std::string run = find_named_run(db, name);
   const auto made = store::declare(db.records(), run, who, options.margin);
   if (options.json) {
     const nlohmann::ordered_json json = {

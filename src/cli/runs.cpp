@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/named_record.h"
 #include "cli/run_row.h"
 #include "cli/screen/table.h"
 #include "core/error.h"
@@ -114,7 +115,7 @@ OrderedJson read_all_of(RunDb& db, const std::string& run) {
 void show(const Options& options) {
   const auto name = store::parse_run_name(options.run);
   RunDb db = RunDb::open(name.database, OpenMode::kReadOnly);
-  const std::string run = db.find_run(name.run);
+  const std::string run = find_named_run(db, name);
   const OrderedJson shown =
       during("reading the record of " + options.run, [&] { return read_all_of(db, run); });
   if (options.json) {
@@ -159,7 +160,7 @@ void show(const Options& options) {
 void tag(const Options& options) {
   const auto name = store::parse_run_name(options.run);
   RunDb db = RunDb::open(name.database, OpenMode::kReadWrite);
-  const std::string run = db.find_run(name.run);
+  const std::string run = find_named_run(db, name);
   for (const auto& word : options.tags) db.tag(run, word, options.remove);
   const OrderedJson shown = overview_json(store::read_overview(db.records(), run));
   const std::string tags = text_of(shown["tags"]);

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/given_path.h"
 #include "cli/interface/usage.h"
+#include "cli/named_record.h"
 #include "cli/run_row.h"
 #include "cli/screen/table.h"
 #include "core/error.h"
@@ -53,7 +54,7 @@ void export_table(const Options& options) {
   const auto write = make_writer(options.format);
   const auto name = store::parse_run_name(options.places.front());
   const RunDb db = RunDb::open(name.database, OpenMode::kReadOnly);
-  const std::string run = db.find_run(name.run);
+  const std::string run = find_named_run(db, name);
   std::optional<OutputFile> file;
   if (!options.out.empty()) file.emplace(options.out);
   bool first = true;
@@ -103,7 +104,7 @@ void export_runs(const Options& options) {
     require_run("runs export", options.places[i]);
     const auto name = store::parse_run_name(options.places[i]);
     RunDb db = RunDb::open(name.database, OpenMode::kReadOnly);
-    const std::string run = db.find_run(name.run);
+    const std::string run = find_named_run(db, name);
     warn_of_record(db.records(), run);
     exports::Source source{
         .facts = exports::read_facts(db, run),

@@ -8,6 +8,7 @@
 
 #include "cli/compute/audit_output.h"
 #include "cli/compute/compute.h"
+#include "cli/named_record.h"
 #include "core/compute/libtorch.h"
 #include "core/error.h"
 #include "core/files/json.h"
@@ -151,7 +152,7 @@ int run_audit(const AuditOptions& arguments) {
   const auto name = store::parse_run_name(arguments.run);
   auto db = store::RunDb::open(
       name.database, arguments.record ? store::OpenMode::kReadWrite : store::OpenMode::kReadOnly);
-  const std::string run_id = db.find_run(name.run);
+  const std::string run_id = find_named_run(db, name);
   const audit::AuditedRun recorded = during("reading the record of " + arguments.run, [&] {
     return audit::read_audited_run(db.records(), run_id);
   });
@@ -201,7 +202,7 @@ struct Traces {
   explicit Traces(const std::string& text)
       : name(store::parse_run_name(text)),
         db(store::RunDb::open(name.database, store::OpenMode::kReadOnly)),
-        run_id(db.find_run(name.run)) {}
+        run_id(find_named_run(db, name)) {}
 
   [[nodiscard]] std::vector<OpDigest> of(std::int64_t step) const {
     return store::read_trace(db.records(), run_id, step);

@@ -7,6 +7,7 @@
 
 #include "cli/compute/compute.h"
 #include "cli/given_path.h"
+#include "cli/named_record.h"
 #include "config/file.h"
 #include "config/train_config.h"
 #include "core/error.h"
@@ -112,7 +113,7 @@ Inspection inspect_run(const InspectOptions& arguments) {
   require_run("data inspect", arguments.input);
   const auto name = store::parse_run_name(arguments.input);
   const auto db = store::RunDb::open(name.database, store::OpenMode::kReadOnly);
-  const store::RunRecord recorded = db.run(db.find_run(name.run));
+  const store::RunRecord recorded = db.run(find_named_run(db, name));
   auto loaded = config::parse_config(recorded.config, arguments.input + ".json", arguments.more);
   loaded.config.load_path = std::nullopt;  // where that stood is recorded
   train::use_recorded_places(loaded.config.data, store::read_inputs(db.records(), recorded.run_id));

@@ -33,7 +33,7 @@ std::vector<std::string> summary(const RunReport& report) {
     size += ", " + count(steps.tokens.back()) + " tokens";
   if (run.n_parameters > 0)
     size += ", " + compact(static_cast<double>(run.n_parameters)) + " parameters";
-  std::vector<std::string> lines = {size};
+  std::vector<std::string> lines = {"Run " + run.run_id + " of " + report.side.database, size};
   if (!steps.loss.empty()) lines.push_back("Last loss: " + number(steps.loss.back(), 6) + " nats");
   if (report.efficiency && report.efficiency->tokens_per_second)
     lines.push_back(number(*report.efficiency->tokens_per_second) + " tokens/s (median)");
