@@ -10,7 +10,7 @@ namespace {
 
 std::string add_run(const std::filesystem::path& database, const std::string& name) {
   auto db = store::RunDb::open(database, store::OpenMode::kCreate);
-  const auto id = db.begin_run(plain_run(name), plain_attempt(), {});
+  std::string id = db.begin_run(plain_run(name), plain_attempt(), {});
   db.end_attempt("finished");
   return id;
 }

@@ -178,22 +178,20 @@ void add_other_models(char letter, const SideRecords& records, const EvaluationD
   if (records.is_named || !records.run_id.empty()) return;
   const std::string database = records.database().path().filename().string();
   const bool unlike = compared.weights_digest != other.weights_digest;
-  std::size_t finished = 0;
   std::string of_other;  // an evaluation of the other side's weights
-  for (const auto& entry : store::EvaluationDb(records.database()).list()) {
-    if (entry.status != "finished") continue;
-    ++finished;
-    if (unlike && !other.weights_digest.empty() &&
+  const auto all = store::EvaluationDb(records.database()).list();
+  for (const auto& entry : all)
+    if (unlike && entry.status == "finished" && !other.weights_digest.empty() &&
         entry.record.weights_digest == other.weights_digest)
       of_other = entry.evaluation_id;
-  }
-  if (finished <= records.evaluations.size()) return;
+  if (all.size() <= records.evaluations.size()) return;
   caveats.push_back(
       std::string("Of ") + letter + ", " + database + ", " +
       (compared.weights_digest.empty()
            ? "the latest evaluation is compared, which does not tell its weights"
            : "the latest evaluation's weights are compared") +
-      "; it holds " + counted(finished - records.evaluations.size(), "evaluation") + " more." +
+      "; it holds " + counted(std::ssize(all) - std::ssize(records.evaluations), "evaluation") +
+      " more." +
       (of_other.empty()
            ? ""
            : " The other side's weights are those of " + database + ":" + of_other + "."));

@@ -1,5 +1,7 @@
 #include "report/record/side.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "core/hash.h"
 #include "report/record/contradictions.h"
@@ -24,19 +26,21 @@ std::string label_of(const std::string& text, const store::RunName& name) {
   return name.run.empty() ? label : label + ":" + name.run;
 }
 
-/// Of a database without runs, the evaluations that belong to `named`: those of the same weights,
-/// where the user named none, the oldest first.
-std::vector<store::EvaluationEntry> with_same_weights(const EvaluationDb& evaluations,
-                                                      const store::EvaluationEntry& named,
-                                                      const store::RunName& name) {
+bool is_finished(const store::EvaluationEntry& entry) { return entry.status == "finished"; }
+
+/// What a database without runs stands for, the oldest first: its latest finished evaluation, and
+/// the others of the same weights. Where none is finished, the latest.
+std::vector<store::EvaluationEntry> of_latest_model(const EvaluationDb& evaluations) {
+  auto entries = evaluations.list();
+  const auto latest = std::ranges::find_if(entries.rbegin(), entries.rend(), is_finished);
+  if (latest == entries.rend()) return {evaluations.entry(evaluations.find(""))};
+  const store::EvaluationEntry named = *latest;
   const std::string& weights = named.record.weights_digest;
-  if (!name.run.empty() || weights.empty()) return {named};
-  std::vector<store::EvaluationEntry> found;
-  for (auto& entry : evaluations.list()) {
-    const bool same = entry.status == "finished" && entry.record.weights_digest == weights;
-    if (same || entry.evaluation_id == named.evaluation_id) found.push_back(std::move(entry));
-  }
-  return found;
+  std::erase_if(entries, [&](const store::EvaluationEntry& entry) {
+    const bool same = !weights.empty() && entry.record.weights_digest == weights;
+    return entry.evaluation_id != named.evaluation_id && !(same && is_finished(entry));
+  });
+  return entries;
 }
 
 }  // namespace
@@ -50,10 +54,11 @@ SideRecords open_records(const store::RunName& name, store::OpenMode reading) {
   if (opened.db->has_run(name.run)) {
     opened.run_id = opened.db->find_run(name.run);
     for (const auto& entry : evaluations.list(opened.run_id))
-      (entry.status == "finished" ? opened.evaluations : opened.unfinished).push_back(entry);
+      (is_finished(entry) ? opened.evaluations : opened.unfinished).push_back(entry);
+  } else if (opened.is_named) {
+    opened.evaluations = {evaluations.entry(evaluations.find(name.run))};
   } else {
-    const auto named = evaluations.entry(evaluations.find(name.run));
-    opened.evaluations = with_same_weights(evaluations, named, name);
+    opened.evaluations = of_latest_model(evaluations);
   }
   return opened;
 }

@@ -42,8 +42,8 @@ struct SideRecords {
   std::unique_ptr<store::RunDb> db;
   std::string run_id;     ///< empty: no run
   bool is_named = false;  ///< by an id, and not the latest of its database
-  /// The finished ones of the run. Without a run the one named, or of a database that holds
-  /// evaluations alone the latest and the finished ones of the same weights.
+  /// The finished ones of the run. Without a run the one named, or else those finished of the
+  /// weights that the latest one has; where none is finished, the latest.
   std::vector<store::EvaluationEntry> evaluations;
   std::vector<store::EvaluationEntry> unfinished;  ///< the run's others
   std::unique_ptr<store::SealChecks> seals = std::make_unique<store::SealChecks>();

@@ -63,7 +63,7 @@ TEST_CASE("a database of evaluations alone stands for those of the latest one's 
     store::EvaluationDb db(records);
     for (const auto& [weights, status] :
          {std::pair("one", "finished"), std::pair("one", "failed"), std::pair("other", "finished"),
-          std::pair("one", "finished")}) {
+          std::pair("one", "finished"), std::pair("other", "interrupted")}) {
       auto record = test::plain_evaluation();
       record.weights_digest = weights;
       ids.push_back(db.begin(record));
@@ -78,6 +78,9 @@ TEST_CASE("a database of evaluations alone stands for those of the latest one's 
   };
   CHECK(opened("") == std::vector{ids[0], ids[3]});
   for (const auto& id : ids) CHECK(opened(":" + id) == std::vector{id});
+  store::RecordDatabase(path, store::OpenMode::kReadWrite)
+      .write({{"UPDATE evaluations SET status = 'failed'", {}}});
+  CHECK(opened("") == std::vector{ids.back()});
 }
 
 TEST_CASE("a log of steps gets tokens where it is said how many a step has", "[report]") {
