@@ -71,8 +71,9 @@ TEST_CASE(
   const auto told = [&](const ParityReport& report) {
     return std::ranges::count(
         report.caveats,
-        "Of B, jupiter.db, the latest evaluation's weights are compared; it holds 1 evaluation "
-        "more. The other side's weights are those of jupiter.db:" +
+        "Of B, jupiter.db, what was finished with the latest one's weights is compared; it holds 1 "
+        "evaluation more, of other weights or not finished. The other side's weights are those of "
+        "jupiter.db:" +
             ids[0].evaluation_id + ".");
   };
   const ParityReport latest = compare(a.path(), b.path(), {});

@@ -185,13 +185,14 @@ void add_other_models(char letter, const SideRecords& records, const EvaluationD
         entry.record.weights_digest == other.weights_digest)
       of_other = entry.evaluation_id;
   if (all.size() <= records.evaluations.size()) return;
+  const std::string more = counted(std::ssize(all) - std::ssize(records.evaluations), "evaluation");
   caveats.push_back(
       std::string("Of ") + letter + ", " + database + ", " +
       (compared.weights_digest.empty()
-           ? "the latest evaluation is compared, which does not tell its weights"
-           : "the latest evaluation's weights are compared") +
-      "; it holds " + counted(std::ssize(all) - std::ssize(records.evaluations), "evaluation") +
-      " more." +
+           ? "the latest evaluation is compared, which does not tell its weights; it holds " +
+                 more + " more."
+           : "what was finished with the latest one's weights is compared; it holds " + more +
+                 " more, of other weights or not finished.") +
       (of_other.empty()
            ? ""
            : " The other side's weights are those of " + database + ":" + of_other + "."));
