@@ -140,7 +140,7 @@ class Listing {
       explain();
       if (runs_.empty() && databases_.failures().empty())
         log_line("no " + std::string(filters_.empty() ? "runs" : "such runs") + " in " +
-                 joined(options_.places) + evaluations_there());
+                 joined(options_.places) + (filters_.empty() ? evaluations_there() : ""));
     }
     return databases_.exit_code();
   }

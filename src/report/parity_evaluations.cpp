@@ -36,10 +36,6 @@ void add_damage(ParityReport& report, const Side& side, const std::string& evalu
   }
 }
 
-void add_damage(ParityReport& report, const Side& side, const EvaluationData& data) {
-  add_damage(report, side, data.evaluation_id, data.step, data.damage);
-}
-
 /// All that a side evaluated; what was altered is damage, also where it is shown and not compared.
 std::vector<EvaluationScores> scores_of(ParityReport& report, const Side& side,
                                         const SideRecords& records) {
@@ -51,7 +47,8 @@ std::vector<EvaluationScores> scores_of(ParityReport& report, const Side& side,
 }
 
 /// The compared place and those before it at which both runs were evaluated.
-EvaluatedRuns evaluated_steps(ParityReport& report, const SideRecords& a, const SideRecords& b) {
+EvaluatedRuns evaluated_steps(const ParityReport& report, const SideRecords& a,
+                              const SideRecords& b) {
   constexpr std::size_t kMostSteps = 5;
   EvaluatedRuns steps{{*report.a.evaluation}, {*report.b.evaluation}};
   const EvaluationPlaces places(report.a, report.b);
@@ -70,8 +67,6 @@ EvaluatedRuns evaluated_steps(ParityReport& report, const SideRecords& a, const 
     auto in_a = alike_at(last, a, a.evaluations, steps.a[0]);
     auto in_b = alike_at(y->record.step, b, b.evaluations, steps.a[0]);
     if (!in_a || !in_b) continue;
-    add_damage(report, report.a, *in_a);
-    add_damage(report, report.b, *in_b);
     steps.a.push_back(*std::move(in_a));
     steps.b.push_back(*std::move(in_b));
   }

@@ -44,8 +44,9 @@ UnlikeScores scores_that_differ(const SideRecords& a, const SideRecords& b) {
     const std::int64_t step = x.entry->record.step.value_or(0);
     std::optional<EvaluationData> in_x;
     for (const NamedEvaluation& y : of_b) {
+      if (!same_model(*x.entry, *y.entry)) continue;
       const auto alike = asked_alike(x, y);
-      if (alike.empty() || !same_model(*x.entry, *y.entry)) continue;
+      if (alike.empty()) continue;
       if (!in_x) in_x = read_evaluation(a, x.entry->evaluation_id);
       const auto in_y = read_evaluation(b, y.entry->evaluation_id);
       add(*in_x, damage_a);
