@@ -26,17 +26,12 @@ class EvaluatedSide {
   void add(std::int64_t step, const std::string& task, double score = -1,
            const std::string& policy = R"({"precision":"fp32"})",
            const std::string& settings = "{}") {
-    store::EvaluationDb db(records_.database());
-    auto record = plain_evaluation({}, step);
-    record.policy = policy;
-    record.settings = settings;
-    const auto id = db.begin(record);
-    db.begin_task(plain_task(task));
-    for (std::int64_t i = 0; i < 3; ++i)
-      db.record_options(EvaluationFile::ranked(task, i, {score, -2}));
-    db.end_task(task, "finished");
-    db.end("finished");
-    records_.evaluations.push_back(db.entry(id));
+    record(step, {task}, score, policy, settings);
+  }
+  /// One evaluation of several tasks.
+  void add_tasks(std::int64_t step, const std::vector<std::string>& tasks,
+                 const std::string& settings) {
+    record(step, tasks, -1, R"({"precision":"fp32"})", settings);
   }
 
   /// The last one that was added ended so.
@@ -67,6 +62,23 @@ class EvaluatedSide {
   [[nodiscard]] const report::Side& side() const { return side_; }
 
  private:
+  void record(std::int64_t step, const std::vector<std::string>& tasks, double score,
+              const std::string& policy, const std::string& settings) {
+    store::EvaluationDb db(records_.database());
+    auto record = plain_evaluation({}, step);
+    record.policy = policy;
+    record.settings = settings;
+    const auto id = db.begin(record);
+    for (const auto& task : tasks) {
+      db.begin_task(plain_task(task));
+      for (std::int64_t i = 0; i < 3; ++i)
+        db.record_options(EvaluationFile::ranked(task, i, {score, -2}));
+      db.end_task(task, "finished");
+    }
+    db.end("finished");
+    records_.evaluations.push_back(db.entry(id));
+  }
+
   TemporaryDirectory folder_;
   report::SideRecords records_;
   report::Side side_;

@@ -1,6 +1,7 @@
 #include "report/evaluations/evaluation_choice.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -81,19 +82,25 @@ std::vector<Pair> others_of(const Pair& pair, const std::vector<NamedEvaluation>
   return others;
 }
 
-/// Moves what `names` has of `from` into `to`, unless that is there.
-void take(const Names& names, EvaluationData from, Names& there, EvaluationData& to) {
+/// Puts what `names` has of `from` in the place of what `to` has.
+void take(const Names& names, EvaluationData from, EvaluationData& to) {
   const auto move_those = [&](auto& source, auto& target, auto name) {
+    std::erase_if(target, [&](const auto& each) { return names.contains(each.*name); });
     for (auto& each : source)
-      if (names.contains(each.*name) && !there.contains(each.*name))
-        target.push_back(std::move(each));
+      if (names.contains(each.*name)) target.push_back(std::move(each));
     std::ranges::sort(target, {}, name);
   };
   move_those(from.tasks, to.tasks, &EvaluatedTask::task);
   move_those(from.suites, to.suites, &EvaluatedSuite::suite);
-  there.insert(names.begin(), names.end());
+  if (from.evaluation_id == to.evaluation_id) return;
   to.sealed = to.sealed && from.sealed;
   to.damage.insert(to.damage.end(), from.damage.begin(), from.damage.end());
+}
+
+Names keys_of(const std::map<std::string, Asked>& parts) {
+  Names names;
+  for (const auto& [name, asked] : parts) names.insert(name);
+  return names;
 }
 
 std::string listed(const Names& names) {
@@ -110,34 +117,43 @@ Names all_names(const std::vector<NamedEvaluation>& evaluations, const NamedEval
 void add_others(const Pair& pair, const SideRecords& in_a, const std::vector<NamedEvaluation>& a,
                 const SideRecords& in_b, const std::vector<NamedEvaluation>& b,
                 ChosenEvaluations& chosen) {
-  Names has_a = names_of(*pair.a), has_b = names_of(*pair.b), otherwise;
+  std::map<std::string, Asked> compared;
+  for (const auto& name : asked_alike(*pair.a, *pair.b))
+    compared.emplace(name, pair.a->parts.at(name));
+  Names otherwise;
   const auto add = [&](const Pair& other, const Names& names) {
-    const Names more = without(names, in_both(has_a, has_b));
+    Names more;
+    for (const auto& name : names) {
+      const auto known = compared.find(name);
+      if (known == compared.end() || asks_more(other.a->parts.at(name), known->second))
+        more.insert(name);
+    }
     if (more.empty()) return;
     if (!same_model(*other.a->entry, *pair.a->entry) ||
         !same_model(*other.b->entry, *pair.b->entry)) {
       otherwise.insert(more.begin(), more.end());
       return;
     }
-    const auto read = [](const SideRecords& records, const NamedEvaluation& one) {
-      return read_evaluation(records, one.entry->evaluation_id);
-    };
-    if (other.a != pair.a) take(more, read(in_a, *other.a), has_a, *chosen.a);
-    if (other.b != pair.b) take(more, read(in_b, *other.b), has_b, *chosen.b);
+    take(more, read_evaluation(in_a, other.a->entry->evaluation_id), *chosen.a);
+    take(more, read_evaluation(in_b, other.b->entry->evaluation_id), *chosen.b);
+    for (const auto& name : more) compared.insert_or_assign(name, other.a->parts.at(name));
   };
   const auto others = others_of(pair, a, b);
   for (const Pair& other : others) add(other, asked_alike(*other.a, *other.b));
-  for (const Pair& other : others) add(other, common_names(other));
-  otherwise = without(otherwise, in_both(has_a, has_b));
+  for (const auto& name : common_names(pair)) compared.emplace(name, pair.a->parts.at(name));
+  for (const Pair& other : others) add(other, without(common_names(other), keys_of(compared)));
+  const Names both = keys_of(compared);
+  otherwise = without(otherwise, both);
   if (!otherwise.empty())
     chosen.caveats.push_back("Not compared: " + listed(otherwise) +
                              ", which both sides evaluated with another precision, tokenizer "
                              "or other weights than what is compared.");
   const Names all_a = all_names(a, *pair.a), all_b = all_names(b, *pair.b);
-  for (const auto& [letter, alone] : {std::pair('A', without(without(all_a, all_b), has_a)),
-                                      std::pair('B', without(without(all_b, all_a), has_b))})
-    if (!alone.empty())
-      chosen.caveats.push_back("Not compared: " + listed(alone) + ", which only " + letter +
+  for (const auto& [letter, alone, own] :
+       {std::tuple('A', without(all_a, all_b), names_of(*pair.a)),
+        std::tuple('B', without(all_b, all_a), names_of(*pair.b))})
+    if (const Names left = without(alone, own); !left.empty())
+      chosen.caveats.push_back("Not compared: " + listed(left) + ", which only " + letter +
                                " evaluated, in an evaluation of its own.");
 }
 

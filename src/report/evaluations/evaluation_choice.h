@@ -19,7 +19,8 @@ struct ChosenEvaluations {
 /// The pair at the latest step (of batches of other sizes, at equal tokens: evaluation_places.h)
 /// that has most tasks in common, then the one computed alike, then with most of them asked alike,
 /// among equals the latest. What both sides evaluated of the same weights in other evaluations of
-/// that step is added to it.
+/// that step is added to it; of a task that several hold the one that was asked alike, of the most
+/// instances.
 ChosenEvaluations choose_evaluations(const Side& a, const SideRecords& in_a, const Side& b,
                                      const SideRecords& in_b, std::optional<Kind> kind);
 

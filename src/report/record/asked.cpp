@@ -29,6 +29,10 @@ Asked asked_of(const Json& part, const Asked& others) {
 
 }  // namespace
 
+bool asks_more(const Asked& one, const Asked& other) {
+  return other.limit && (!one.limit || *one.limit > *other.limit);
+}
+
 AskedParts::AskedParts(const std::string& text) {
   const Json settings = recorded_json(text);
   if (!settings.is_object()) return;

@@ -18,6 +18,9 @@ struct Asked {
   bool operator==(const Asked&) const = default;
 };
 
+/// Whether more instances are asked for.
+bool asks_more(const Asked& one, const Asked& other);
+
 /// What the settings of an evaluation tell of each task and suite. A training's evaluators have
 /// limits of their own, which stand beside the name; `eval` has one for all.
 class AskedParts {

@@ -87,6 +87,38 @@ TEST_CASE("evaluations that asked as many instances are set against each other",
   }
 }
 
+TEST_CASE("of evaluations that both sides have the one of most instances is compared", "[report]") {
+  EvaluatedSide a, b;
+  for (EvaluatedSide* side : {&a, &b}) {
+    side->add(7, "boolq", -1, kPolicy, R"({"limit":10})");
+    side->add(7, "arc", -1, kPolicy, R"({"limit":20})");
+    side->add(7, "arc", -1, kPolicy);
+    side->add(7, "arc", -1, kPolicy, R"({"limit":30})");
+  }
+  const auto chosen = choose(a, b);
+  REQUIRE(chosen.a);
+  REQUIRE(tasks_of(*chosen.a) == std::vector<std::string>{"arc", "boolq"});
+  for (const auto* side : {&*chosen.a, &*chosen.b}) CHECK_FALSE(side->tasks[0].asked.limit);
+  CHECK(limits_text(*chosen.b) == "10 instances of boolq");
+  CHECK(chosen.a->damage.empty());
+}
+
+TEST_CASE("a task that the pair was not asked alike is taken of evaluations that were",
+          "[report]") {
+  EvaluatedSide a, b;
+  for (const auto& [side, limit] :
+       {std::pair(&a, R"({"limit":10})"), std::pair(&b, R"({"limit":20})")}) {
+    side->add(7, "arc", -1, kPolicy, R"({"limit":5})");
+    side->add_tasks(7, {"arc", "boolq"}, limit);
+  }
+  const auto chosen = choose(a, b);
+  REQUIRE(chosen.a);
+  REQUIRE(tasks_of(*chosen.a) == std::vector<std::string>{"arc", "boolq"});
+  CHECK(chosen.a->tasks[0].asked.limit == 5);
+  CHECK(chosen.b->tasks[0].asked.limit == 5);
+  CHECK(chosen.b->tasks[1].asked.limit == 20);
+}
+
 TEST_CASE("evaluations of one precision are set against each other, whichever is later",
           "[report]") {
   constexpr const char* kBf16 = R"({"precision":"amp_bf16"})";

@@ -39,6 +39,14 @@ TEST_CASE("of two lengths a task has its own, or is not known to have either", "
   CHECK(equal.of("piqa").max_length == 64);
 }
 
+TEST_CASE("all instances are more than any limit", "[report]") {
+  CHECK(asks_more({.limit = 3}, {.limit = 2}));
+  CHECK(asks_more({}, {.limit = 2}));
+  CHECK_FALSE(asks_more({.limit = 2}, {.limit = 2}));
+  CHECK_FALSE(asks_more({.limit = 2}, {}));
+  CHECK_FALSE(asks_more({}, {}));
+}
+
 TEST_CASE("settings of other forms than ours tell nothing", "[report]") {
   for (const char* settings :
        {"", "{}", "[1]", "nonsense", R"({"tasks":"piqa"})", R"({"tasks":[{"name":7},"piqa"]})",
