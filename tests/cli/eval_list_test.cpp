@@ -22,7 +22,7 @@ struct Evaluations {
     record.checkpoint = "models/OLMo-1B-hf";
     record.settings = settings;
     record.policy = R"({"precision":"amp_bf16"})";
-    const auto id = db.begin(record);
+    std::string id = db.begin(record);
     for (const auto& task : tasks) {
       db.begin_task(plain_task(task));
       OptionRow row;
