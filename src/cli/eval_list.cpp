@@ -41,24 +41,25 @@ struct ListedEvaluation {
   std::vector<ListedTask> tasks;
 };
 
-/// Of a training's own evaluation, which is of no checkpoint: the run.
-std::string model_of(const store::RecordDatabase& records, const store::EvaluationEntry& entry) {
+/// Of a training's own evaluation, which is of no checkpoint: the run. `runs`: that are here.
+std::string model_of(const store::RecordDatabase& records, const std::vector<std::string>& runs,
+                     const store::EvaluationEntry& entry) {
   const auto& run = entry.record.run_id;
   if (!entry.record.checkpoint.empty() || !run) return store::model_of(entry);
-  const auto runs = store::run_ids(records);
   const bool is_here = std::ranges::find(runs, *run) != runs.end();
   return is_here ? store::read_run_record(records, *run).name : *run;
 }
 
 std::vector<ListedEvaluation> read_evaluations(store::RecordDatabase& records) {
   const store::EvaluationDb db(records);
+  const auto runs = store::run_ids(records);
   std::vector<ListedEvaluation> found;
   for (auto& entry : db.list()) {
     ListedEvaluation listed;
     listed.name = name_of_record(records.path(), entry.evaluation_id);
     listed.database = records.path().string();
     listed.entry = std::move(entry);
-    listed.model = model_of(records, listed.entry);
+    listed.model = model_of(records, runs, listed.entry);
     const report::AskedParts asked(listed.entry.record.settings);
     for (const auto& task : db.tasks(listed.entry.evaluation_id))
       listed.tasks.push_back({task.record.task, task.status, asked.of(task.record.task).limit});

@@ -122,10 +122,7 @@ class Listing {
   explicit Listing(const Options& options)
       : options_(options), databases_("runs list", options.places) {
     for (const auto& text : options.filters) filters_.push_back(parse_filter(text));
-    databases_.read([&](store::RecordDatabase& records) {
-      read(records);
-      evaluations_ += store::EvaluationDb(records).count_without_run();
-    });
+    databases_.read([&](store::RecordDatabase& records) { read(records); });
     sort_runs(runs_, options.sort, options.reverse);
   }
 
@@ -160,8 +157,9 @@ class Listing {
     if (steps <= most) steps_left_ -= steps;
   }
 
-  void read(const store::RecordDatabase& records) {
+  void read(store::RecordDatabase& records) {
     auto overviews = store::read_overviews(records);
+    if (overviews.empty()) evaluations_ += store::EvaluationDb(records).count_without_run();
     for (auto& run : overviews) {
       std::string name = overviews.size() == 1 ? name_of_database(records.path())
                                                : name_of_record(records.path(), run.run_id);
@@ -237,7 +235,7 @@ class Listing {
   GivenDatabases databases_;
   std::vector<Filter> filters_;
   std::vector<ListedRun> runs_;
-  std::int64_t evaluations_ = 0;       ///< that belong to no run
+  std::int64_t evaluations_ = 0;       ///< of databases without runs
   std::int64_t steps_left_ = 200'000;  ///< to be checked
 };
 

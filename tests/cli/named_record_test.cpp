@@ -28,7 +28,9 @@ TEST_CASE("a database that is named alone stands for its latest run", "[cli]") {
 TEST_CASE("where a database holds several runs, it is said which one is taken", "[cli]") {
   const TemporaryDirectory folder;
   const std::string database = (folder / "a.db").string();
-  const auto said = [&](const std::string& run) { return harness(folder / "log", {"runs", "show", run}).err; };
+  const auto said = [&](const std::string& run) {
+    return harness(folder / "log", {"runs", "show", run}).err;
+  };
   const auto first = add_run(database, "first");
   CHECK(said(database).find("latest") == std::string::npos);
   const auto last = add_run(database, "last");

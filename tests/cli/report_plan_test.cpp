@@ -22,6 +22,18 @@ struct Planning : Scene {
   }
 };
 
+/// Records a run of each loss, those after the first as repeats of it. Returns their ids.
+Words add_repeats(store::RecordDatabase& records, const std::vector<double>& losses) {
+  Words ids;
+  for (const double loss : losses) {
+    SimulatedRun run{.losses = std::vector<double>(50, loss)};
+    run.seed = ids.size() + 1;
+    if (!ids.empty()) run.tags = {"noise:seed"};
+    ids.push_back(write_run(records, run, std::to_string(run.seed) + ".csv"));
+  }
+  return ids;
+}
+
 }  // namespace
 
 TEST_CASE("a plan is a table of power, and says how many runs are enough", "[cli]") {
@@ -36,21 +48,17 @@ TEST_CASE("a plan takes tasks, their discordance and the deviation from a run an
           "[cli]") {
   const Planning planning;
   const auto path = planning / "side.db";
-  std::string compared;
+  Words ids;
   {
     store::RecordDatabase records(path, store::OpenMode::kCreate);
-    for (const auto& [seed, loss] : {std::pair{1, 2.0001}, {2, 2.0021}, {3, 2.0041}}) {
-      SimulatedRun run{.losses = std::vector<double>(50, loss)};
-      run.seed = static_cast<std::uint64_t>(seed);
-      if (seed > 1) run.tags = {"noise:seed"};
-      const auto id = write_run(records, run, std::to_string(seed) + ".csv");
-      if (seed == 1) compared = id;
+    ids = add_repeats(records, {2.0001, 2.0021, 2.0041});
+    for (std::size_t i = 0; i < ids.size(); ++i) {
       std::vector<char> right(200, 1);
-      for (int i = 0; i < 2 * seed; ++i) right[static_cast<std::size_t>(i)] = 0;
-      write_evaluation(records, "weights " + std::to_string(seed), {{"arc_easy", right}}, id);
+      std::fill_n(right.begin(), 2 * (i + 1), char{0});
+      write_evaluation(records, "weights of " + ids[i], {{"arc_easy", right}}, ids[i]);
     }
   }
-  const auto plan = planning.json({path.string() + ":" + compared});
+  const auto plan = planning.json({path.string() + ":" + ids[0]});
   REQUIRE(plan["tables"].size() == 1);
   CHECK(plan["tables"][0]["margin"].get<std::string>().find("0.004 nats") != std::string::npos);
   REQUIRE(plan["tasks"].size() == 1);
@@ -64,22 +72,19 @@ TEST_CASE("a plan counts for each task the models that answered it, in whatever 
           "[cli]") {
   const Planning planning;
   const auto path = planning / "side.db";
-  std::string compared;
+  Words ids;
   {
     store::RecordDatabase records(path, store::OpenMode::kCreate);
-    for (int seed = 1; seed <= 3; ++seed) {
-      SimulatedRun run{.losses = std::vector<double>(50, 2 + 0.001 * seed)};
-      if (seed > 1) run.tags = {"noise:seed"};
-      const auto id = write_run(records, run, std::to_string(seed) + ".csv");
-      if (seed == 1) compared = id;
+    ids = add_repeats(records, {2.001, 2.002, 2.003});
+    for (std::size_t i = 0; i < ids.size(); ++i) {
       std::vector<char> right(100, 1);
-      std::fill_n(right.begin(), 4 * (seed - 1), char{0});
-      const std::string weights = "weights " + std::to_string(seed);
-      write_evaluation(records, weights, {{"arc_easy", right}}, id);
-      if (seed < 3) write_evaluation(records, weights, {{"boolq", right}}, id);
+      std::fill_n(right.begin(), 4 * i, char{0});
+      const std::string weights = "weights of " + ids[i];
+      write_evaluation(records, weights, {{"arc_easy", right}}, ids[i]);
+      if (i < 2) write_evaluation(records, weights, {{"boolq", right}}, ids[i]);
     }
   }
-  const auto plan = planning.json({path.string() + ":" + compared});
+  const auto plan = planning.json({path.string() + ":" + ids[0]});
   const auto discordance_of = [&](const std::string& name) {
     for (const auto& task : plan["tasks"])
       if (task["task"] == name) return task["discordance"].get<double>();

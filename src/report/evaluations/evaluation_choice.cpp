@@ -97,12 +97,6 @@ void take(const Names& names, EvaluationData from, EvaluationData& to) {
   to.damage.insert(to.damage.end(), from.damage.begin(), from.damage.end());
 }
 
-Names keys_of(const std::map<std::string, Asked>& parts) {
-  Names names;
-  for (const auto& [name, asked] : parts) names.insert(name);
-  return names;
-}
-
 std::string listed(const Names& names) {
   return joined(std::vector<std::string>(names.begin(), names.end()));
 }
@@ -141,9 +135,8 @@ void add_others(const Pair& pair, const SideRecords& in_a, const std::vector<Nam
   const auto others = others_of(pair, a, b);
   for (const Pair& other : others) add(other, asked_alike(*other.a, *other.b));
   for (const auto& name : common_names(pair)) compared.emplace(name, pair.a->parts.at(name));
-  for (const Pair& other : others) add(other, without(common_names(other), keys_of(compared)));
-  const Names both = keys_of(compared);
-  otherwise = without(otherwise, both);
+  for (const Pair& other : others) add(other, without(common_names(other), names_of(compared)));
+  otherwise = without(otherwise, names_of(compared));
   if (!otherwise.empty())
     chosen.caveats.push_back("Not compared: " + listed(otherwise) +
                              ", which both sides evaluated with another precision, tokenizer "

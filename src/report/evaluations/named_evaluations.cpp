@@ -43,11 +43,13 @@ const store::EvaluationEntry& latest_of(const std::vector<store::EvaluationEntry
       });
 }
 
-std::set<std::string> names_of(const NamedEvaluation& one) {
+std::set<std::string> names_of(const std::map<std::string, Asked>& parts) {
   std::set<std::string> names;
-  for (const auto& [name, asked] : one.parts) names.insert(name);
+  for (const auto& [name, asked] : parts) names.insert(name);
   return names;
 }
+
+std::set<std::string> names_of(const NamedEvaluation& one) { return names_of(one.parts); }
 
 std::set<std::string> in_both(const std::set<std::string>& a, const std::set<std::string>& b) {
   std::set<std::string> names;

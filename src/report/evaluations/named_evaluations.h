@@ -26,6 +26,7 @@ std::vector<NamedEvaluation> named_evaluations(const SideRecords& records);
 /// millisecond the last is taken.
 const store::EvaluationEntry& latest_of(const std::vector<store::EvaluationEntry>& evaluations);
 
+std::set<std::string> names_of(const std::map<std::string, Asked>& parts);
 std::set<std::string> names_of(const NamedEvaluation& one);
 
 std::set<std::string> in_both(const std::set<std::string>& a, const std::set<std::string>& b);

@@ -37,14 +37,13 @@ AskedParts::AskedParts(const std::string& text) {
   const Json settings = recorded_json(text);
   if (!settings.is_object()) return;
   others_ = asked_of(settings, {});
-  const std::string tasks = "tasks", suites = "suites";
-  for (const auto& [group, first] :
-       {std::pair(tasks, "prefix_token"), std::pair(suites, "eos_token_id")}) {
-    Asked of_group = others_;
-    of_group.first_token = whole_number(settings, first);
-    // Which of two lengths a task has is told by the task, in newer records.
-    const auto olmo = whole_number(settings, "olmo_max_length");
-    if (group == tasks && olmo && olmo != others_.max_length) of_group.max_length.reset();
+  Asked task = others_, suite = others_;
+  task.first_token = whole_number(settings, "prefix_token");
+  suite.first_token = whole_number(settings, "eos_token_id");
+  // Which of two lengths a task has is told by the task, in newer records.
+  const auto olmo = whole_number(settings, "olmo_max_length");
+  if (olmo && olmo != others_.max_length) task.max_length.reset();
+  for (const auto& [group, of_group] : {std::pair("tasks", task), std::pair("suites", suite)}) {
     for (const Json& part : settings.value(group, Json::array())) {
       if (part.is_object() && part.value("name", Json()).is_string())
         parts_.insert_or_assign(part["name"].get<std::string>(), asked_of(part, of_group));
