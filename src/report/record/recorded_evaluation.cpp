@@ -248,17 +248,23 @@ std::vector<std::string> damage_at_step(const std::string& evaluation_id,
 }
 
 std::string limits_text(const EvaluationData& data) {
-  std::vector<std::string> limited;
+  std::vector<std::string> limited, kinds;
   std::set<std::optional<std::int64_t>> limits;
-  const auto add = [&](const std::string& name, const Asked& asked) {
+  const auto add = [&](const Asked& asked, const char* what, const std::string& of,
+                       const char* each) {
     limits.insert(asked.limit);
-    if (asked.limit) limited.push_back(std::to_string(*asked.limit) + " instances of " + name);
+    if (!asked.limit) return;
+    limited.push_back(std::to_string(*asked.limit) + " " + what + " of " + of);
+    const std::string kind = std::string(what) + " " + each;
+    if (!std::ranges::count(kinds, kind)) kinds.push_back(kind);
   };
-  for (const EvaluatedTask& task : data.tasks) add(task.task, task.asked);
-  for (const EvaluatedSuite& suite : data.suites) add(suite.suite, suite.asked);
-  if (limits.size() == 1 && limited.size() > 1)
-    return std::to_string(**limits.begin()) + " instances a task";
-  return joined(limited);
+  for (const EvaluatedTask& task : data.tasks) add(task.asked, "instances", task.task, "a task");
+  for (const EvaluatedSuite& suite : data.suites) {
+    add(suite.asked, suite.convention == "catwalk" ? "documents" : "instances",
+        "each source of " + suite.suite, "a source");
+  }
+  if (limits.size() > 1 || limited.size() < 2) return joined(limited);
+  return std::to_string(**limits.begin()) + " " + joined(kinds, " and ");
 }
 
 }  // namespace olmo::report

@@ -83,8 +83,8 @@ std::vector<std::string> damage_at_step(const std::string& evaluation_id,
                                         std::optional<std::int64_t> step,
                                         const std::vector<std::string>& damage);
 
-/// How many instances were to be scored at most: "100 instances a task" or "20 instances of piqa";
-/// "" where it was all.
+/// How much was to be scored at most: "100 instances a task and documents a source" or "20
+/// instances of piqa"; "" where it was all.
 std::string limits_text(const EvaluationData& data);
 
 }  // namespace olmo::report

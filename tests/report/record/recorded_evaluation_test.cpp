@@ -173,3 +173,12 @@ TEST_CASE("limits are told in one number where all tasks have the same one", "[r
   CHECK(limits({2}) == "2 instances of t0");
   CHECK(limits({2, {}, 3}) == "2 instances of t0, 3 instances of t2");
 }
+
+TEST_CASE("a limit counts documents or instances of each source of a suite", "[report]") {
+  EvaluationData data;
+  data.suites.push_back({.suite = "paloma", .convention = "catwalk", .asked = {.limit = 2}});
+  CHECK(limits_text(data) == "2 documents of each source of paloma");
+  data.suites.push_back({.suite = "v3", .convention = "olmo", .asked = {.limit = 2}});
+  data.tasks.push_back({.task = "piqa", .asked = {.limit = 2}});
+  CHECK(limits_text(data) == "2 instances a task and documents a source and instances a source");
+}
