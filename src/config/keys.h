@@ -111,7 +111,7 @@ void visit_keys(T& c, Visitor& visit) {
   visit(Key{"n_layers", kModel, "Number of blocks"}, c.n_layers);
   visit(Key{"mlp_ratio", kModel, "Width of the MLP as a multiple of d_model"}, c.mlp_ratio);
   visit(Key{"mlp_hidden_size", kModel,
-            "Width of the MLP, gate and value together; wins over mlp_ratio"},
+            "Rows of ff_proj, of SwiGLU gate and value together; wins over mlp_ratio"},
         c.mlp_hidden_size);
   visit(Key{"activation_type", kModel, "Activation of the MLP", model::kActivationTypes},
         c.activation_type);

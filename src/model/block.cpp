@@ -1,6 +1,7 @@
 #include "model/block.h"
 
 #include "core/compute/named_tensors.h"
+#include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/layer_norm.h"
 #include "ops/linear.h"
@@ -178,33 +179,59 @@ void add_half_input_gradient(const BlockContext& context, const HalfNames& names
   }
 }
 
+ops::Activation activation_of(const ModelConfig& config) {
+  return config.activation_type == "relu" ? ops::Activation::kRelu : ops::Activation::kGelu;
+}
+
+/// What ff_out reads, from what ff_proj gave.
+void activate(const BlockContext& context, const at::Tensor& u_MP, const at::Tensor& act_MF) {
+  const ops::Context named = context.named(context.config.activation_type);
+  if (context.config.activation_type == "swiglu") {
+    ops::swiglu(named, u_MP, act_MF);
+  } else {
+    ops::activation(named, activation_of(context.config), u_MP, act_MF);
+  }
+}
+
+/// The gradient of activate's u, and its result again; leaves no trace.
+void activate_backward(const BlockContext& context, const at::Tensor& dact_MF,
+                       const at::Tensor& u_MP, const at::Tensor& du_MP, const at::Tensor& act_MF) {
+  if (context.config.activation_type == "swiglu") {
+    ops::swiglu_backward(context.compute, dact_MF, u_MP, du_MP, act_MF);
+  } else {
+    ops::activation_backward(context.compute, activation_of(context.config), dact_MF, u_MP, du_MP,
+                             act_MF);
+  }
+}
+
 void mlp_half_backward(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
                        BlockScratch& scratch, const at::Tensor& dx_MD,
                        const BlockTensors& gradients, bool accumulate) {
   const std::int64_t m = context.tokens(), d = context.config.d_model,
-                     f = context.config.fused_mlp_size() / 2;
+                     f = context.config.activation_size();
   const ops::Rounding rounding = Dtypes::rounding_of(context.dtypes.matrix);
-  const at::Tensor& u_M2F = saved.u_M2F.get();
+  const at::Tensor& u_MP = saved.u_MP.get();
   const at::Tensor dout_MD =
       half_output_gradient(context, kMlp, dx_MD, saved.mlp_MD, weights.ff_norm, saved.ff_stats,
                            scratch, gradients.ff_norm);
   at::Tensor act_MF = scratch.act_MF.shaped({m, f}), dact_MF = scratch.dact_MF.shaped({m, f});
-  const at::Tensor& du_M2F = u_M2F;
-  // SwiGLU and its gradient share their exponentials. The trace keeps the order of the definition,
-  // in which the one comes before the gradient of ff_out's weight and the other after its input's.
+  const at::Tensor& du_MP = u_MP;
+  // An activation and its gradient share their exponentials. The trace keeps the order of the
+  // definition, in which the one comes before the gradient of ff_out's weight and the other after
+  // its input's.
   ops::linear_backward_input(context.compute, dout_MD, weights.ff_out, dact_MF);
-  ops::swiglu_backward(context.compute, dact_MF, u_M2F, du_M2F, act_MF);
-  context.named("swiglu").traced(act_MF);
+  activate_backward(context, dact_MF, u_MP, du_MP, act_MF);
+  context.named(context.config.activation_type).traced(act_MF);
   ops::linear_backward_weight(context.named("ff_out.weight.grad"), dout_MD, act_MF,
                               gradients.ff_out, accumulate, rounding);
   context.named("ff_out.grad").traced(dact_MF);
-  context.named("swiglu.grad").traced(du_M2F);
+  context.named(context.config.activation_type + ".grad").traced(du_MP);
   const at::Tensor h_MD =
       half_input(context, kMlp, saved.mid_MD.get(), weights.ff_norm, saved.ff_stats, scratch);
-  ops::linear_backward_weight(context.named("ff_proj.weight.grad"), du_M2F, h_MD, gradients.ff_proj,
+  ops::linear_backward_weight(context.named("ff_proj.weight.grad"), du_MP, h_MD, gradients.ff_proj,
                               accumulate, rounding);
   at::Tensor dh_MD = scratch.g_MD.shaped({m, d});
-  ops::linear_backward_input(context.named("ff_proj.grad"), du_M2F, weights.ff_proj, dh_MD);
+  ops::linear_backward_input(context.named("ff_proj.grad"), du_MP, weights.ff_proj, dh_MD);
   add_half_input_gradient(context, kMlp, dh_MD, saved.mid_MD.get(), weights.ff_norm, saved.ff_stats,
                           scratch, dx_MD, gradients.ff_norm);
 }
@@ -235,28 +262,27 @@ void attention_half_backward(const BlockContext& context, const BlockTensors& we
                           saved.attn_stats, scratch, dx_MD, gradients.attn_norm);
 }
 
-/// After attention, rows by themselves: attn_out, the residual sum, and up | gate of the MLP.
+/// After attention, rows by themselves: attn_out, the residual sum, and ff_proj.
 void after_attention(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
                      BlockScratch& scratch, const at::Tensor& x_MD, const at::Tensor& heads_MD) {
-  const std::int64_t m = x_MD.size(0), d = context.config.d_model,
-                     f = context.config.fused_mlp_size() / 2;
+  const std::int64_t m = x_MD.size(0), d = context.config.d_model;
   at::Tensor att_MD = half_output(context, saved.att_MD, scratch, m);
   ops::linear(context.named("attn_out"), heads_MD, weights.attn_out, att_MD);
   const at::Tensor mid_MD = saved.mid_MD.shaped({m, d});
   add_half(context, kAttention, x_MD, att_MD, weights.attn_norm, saved.attn_stats, scratch, mid_MD);
-  at::Tensor u_M2F = saved.u_M2F.shaped({m, 2 * f});
+  at::Tensor u_MP = saved.u_MP.shaped({m, context.config.fused_mlp_size()});
   ops::linear(context.named("ff_proj"),
               half_input(context, kMlp, mid_MD, weights.ff_norm, saved.ff_stats, scratch),
-              weights.ff_proj, u_M2F);
+              weights.ff_proj, u_MP);
 }
 
-/// ff_out's output, from up | gate.
+/// ff_out's output, from ff_proj's.
 at::Tensor mlp_output(const BlockContext& context, const BlockTensors& weights, BlockSaved& saved,
                       BlockScratch& scratch) {
-  const at::Tensor& u_M2F = saved.u_M2F.get();
-  const std::int64_t m = u_M2F.size(0);
-  const at::Tensor act_MF = scratch.act_MF.shaped({m, u_M2F.size(1) / 2});
-  ops::swiglu(context.named("swiglu"), u_M2F, act_MF);
+  const at::Tensor& u_MP = saved.u_MP.get();
+  const std::int64_t m = u_MP.size(0);
+  const at::Tensor act_MF = scratch.act_MF.shaped({m, context.config.activation_size()});
+  activate(context, u_MP, act_MF);
   at::Tensor mlp_MD = half_output(context, saved.mlp_MD, scratch, m);
   ops::linear(context.named("ff_out"), act_MF, weights.ff_out, mlp_MD);
   return mlp_MD;

@@ -46,7 +46,7 @@ struct AttentionSaved {
 };
 
 /// What the rest of a block keeps, beside its input. The outputs of its norms (before a linear
-/// layer) and of SwiGLU are computed again instead.
+/// layer) and of the activation are computed again instead.
 struct BlockSaved {
   BufferOptions options;
   /// att_proj's output after clip; kept if attention is computed again
@@ -55,7 +55,7 @@ struct BlockSaved {
   Buffer clip_MQ{options.fp32.dtype(at::kByte)};
   Buffer att_MD{options.product()};  ///< attn_out's output before its norm; norm_after only
   Buffer mid_MD{options.stream()};   ///< the residual stream between attention and MLP
-  Buffer u_M2F{options.product()};   ///< up | gate
+  Buffer u_MP{options.product()};    ///< ff_proj's output; of SwiGLU up | gate, so that P is 2F
   Buffer mlp_MD{options.product()};  ///< ff_out's output before its norm; norm_after only
   Buffer attn_stats{options.fp32}, ff_stats{options.fp32};  ///< of the norms
 };

@@ -15,6 +15,8 @@ namespace {
 /// What keeps a config from being an OlmoForCausalLM, or with norm_after an Olmo2ForCausalLM; empty
 /// if nothing does.
 std::string why_not_hf(const ModelConfig& config) {
+  if (config.activation_type != "swiglu")
+    return "`model.activation_type` " + config.activation_type;
   if (config.scale_logits) return "`model.scale_logits`";
   if (!config.norm_after && config.sliding_window)
     return "`model.sliding_window` without `model.norm_after`";
@@ -40,7 +42,7 @@ void append_block(const ModelConfig& config, std::int64_t layer, std::vector<HfM
   const std::string ours = "transformer.blocks." + std::to_string(layer) + ".";
   const std::string theirs = "model.layers." + std::to_string(layer) + ".";
   const std::int64_t d = config.d_model, kv = config.kv_heads() * config.head_dim(),
-                     f = config.fused_mlp_size() / 2;
+                     f = config.activation_size();
   if (config.norm_after) {
     map.push_back({ours + "k_norm.weight", {{theirs + "self_attn.k_norm.weight", kv}}});
     map.push_back({ours + "q_norm.weight", {{theirs + "self_attn.q_norm.weight", d}}});

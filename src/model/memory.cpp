@@ -22,7 +22,7 @@ std::int64_t size_of(at::ScalarType type) {
 
 /// Bytes per token of the buffers in block.h and olmo.h. The names are theirs.
 struct TokenBytes {
-  std::int64_t width, qkv, up_gate, keys, stats;
+  std::int64_t width, qkv, fused, activation, keys, stats;
   const ModelConfig& config;
   struct {
     std::int64_t stream, product, term;
@@ -31,7 +31,8 @@ struct TokenBytes {
   TokenBytes(const ModelConfig& c, const Dtypes& dtypes)
       : width(c.d_model),
         qkv(c.qkv_size()),
-        up_gate(c.fused_mlp_size()),
+        fused(c.fused_mlp_size()),
+        activation(c.activation_size()),
         keys(c.kv_heads() * c.head_dim()),
         stats(c.layer_norm_type == "rms" ? 1 : 2),
         config(c),
@@ -50,7 +51,7 @@ struct TokenBytes {
   }
   /// BlockSaved without projected_MQ.
   [[nodiscard]] std::int64_t block() const {
-    std::int64_t bytes = stream() + element.product * up_gate + 2 * kFloat * stats;
+    std::int64_t bytes = stream() + element.product * fused + 2 * kFloat * stats;
     if (config.clip_qkv) bytes += kMask * qkv;
     if (config.norm_after) bytes += 2 * element.product * width;
     return bytes;
@@ -58,7 +59,7 @@ struct TokenBytes {
   /// BlockScratch, and the gradient of the residual stream.
   [[nodiscard]] std::int64_t scratch() const {
     const bool own_term = config.norm_after && element.term != element.product;
-    return element.product * (2 * width + up_gate + qkv) + stream() +
+    return element.product * (2 * width + 2 * activation + qkv) + stream() +
            (own_term ? element.term * width : 0);
   }
   /// What grows with the rows of a forest: the residual stream before and after a block, the
@@ -66,7 +67,7 @@ struct TokenBytes {
   [[nodiscard]] std::int64_t scoring() const {
     const bool own_term = config.norm_after && element.term != element.product;
     return 2 * stream() + attention() - kFloat * config.n_heads + block() +
-           element.product * (2 * width + up_gate / 2) + (own_term ? element.term * width : 0) +
+           element.product * (2 * width + activation) + (own_term ? element.term * width : 0) +
            kFloat * stats + element.product * width;
   }
   /// ln_f's statistics, the head's input and its gradient.
@@ -96,7 +97,7 @@ std::int64_t workspace_floats(const ModelConfig& config, const PassShape& shape,
   };
   return std::max({product(tokens, config.qkv_size(), d), product(tokens, d, d),
                    product(tokens, config.fused_mlp_size(), d),
-                   product(tokens, d, config.fused_mlp_size() / 2),
+                   product(tokens, d, config.activation_size()),
                    product(head_rows, config.embedding_rows(), d),
                    ops::attention_workspace(policy, {shape.batch, shape.length, config.n_heads,
                                                      config.kv_heads(), config.head_dim()})});
@@ -133,7 +134,7 @@ std::int64_t fast_cpu_workspace(const ModelConfig& config, std::int64_t tokens,
   };
   const bool adds = bf16 && head_rows < tokens;
   return std::max({product(tokens, qkv, d), product(tokens, config.fused_mlp_size(), d),
-                   product(tokens, d, config.fused_mlp_size() / 2), product(head_rows, words, d),
+                   product(tokens, d, config.activation_size()), product(head_rows, words, d),
                    adds ? kFloat * head_rows * (words + d) : 0,
                    kFloat * tokens * (bf16 ? 2 * qkv + 2 * d : qkv)});
 }
@@ -263,7 +264,7 @@ std::vector<std::span<std::byte>> Olmo::reserve(std::int64_t tokens) {
     take(attention_[layer].qkv_MQ, config_.qkv_size());
     take(attention_[layer].heads_MD, config_.d_model);
     take(saved_[layer].mid_MD, config_.d_model);
-    take(saved_[layer].u_M2F, config_.fused_mlp_size());
+    take(saved_[layer].u_MP, config_.fused_mlp_size());
   }
   return memory;
 }

@@ -39,6 +39,7 @@ void check_mlp_shape(ConfigChecks& checks, const ModelConfig& config) {
              config.d_model > kMaxWidth) {
     return;
   }
+  if (config.activation_type != "swiglu") return;
   const std::string width = config.mlp_hidden_size ? "" : "* `model.d_model` ";
   checks.expect(
       config.fused_mlp_size() % 2 == 0, config.mlp_hidden_size ? "mlp_hidden_size" : "mlp_ratio",
@@ -68,10 +69,9 @@ void check_layers(ConfigChecks& checks, const ModelConfig& config) {
 }
 
 void check_kinds(ConfigChecks& checks, const ModelConfig& config) {
-  constexpr std::array<std::string_view, 2> kOtherActivations = {"gelu", "relu"};
   constexpr std::array<std::string_view, 1> kOtherBlocks = {"llama"};
   constexpr std::array<std::string_view, 2> kOtherInits = {"kaiming_normal", "fan_in"};
-  checks.one_of("activation_type", config.activation_type, kActivationTypes, kOtherActivations);
+  checks.one_of("activation_type", config.activation_type, kActivationTypes);
   checks.one_of("block_type", config.block_type, kBlockTypes, kOtherBlocks);
   checks.one_of("layer_norm_type", config.layer_norm_type, kLayerNormTypes);
   checks.one_of("init_fn", config.init_fn, kInitFns, kOtherInits);

@@ -25,8 +25,8 @@ struct ModelConfig {
   std::int64_t n_layers = 12;
   std::int64_t mlp_ratio = 4;
   std::optional<std::int64_t>
-      mlp_hidden_size;  ///< fused SwiGLU width; mlp_ratio * d_model if absent
-  std::string activation_type = "swiglu";
+      mlp_hidden_size;                     ///< rows of `ff_proj`; mlp_ratio * d_model if absent
+  std::string activation_type = "swiglu";  ///< swiglu | gelu | relu
   std::string block_type = "sequential";
   std::int64_t block_group_size = 1;  ///< blocks that some wrapping strategies join (units.h)
   bool rope = true;
@@ -62,9 +62,13 @@ struct ModelConfig {
   [[nodiscard]] std::int64_t head_dim() const { return d_model / n_heads; }
   /// Rows of `att_proj`: q, k and v.
   [[nodiscard]] std::int64_t qkv_size() const { return d_model + 2 * kv_heads() * head_dim(); }
-  /// Rows of `ff_proj` (up and gate together); `ff_out` reads half of it.
+  /// Rows of `ff_proj`; of SwiGLU, which gives half as many numbers, up and gate together.
   [[nodiscard]] std::int64_t fused_mlp_size() const {
     return mlp_hidden_size.value_or(mlp_ratio * d_model);
+  }
+  /// What the activation gives and `ff_out` reads.
+  [[nodiscard]] std::int64_t activation_size() const {
+    return activation_type == "swiglu" ? fused_mlp_size() / 2 : fused_mlp_size();
   }
   [[nodiscard]] bool has_full_attention(std::int64_t layer) const {
     return !sliding_window || (layer + 1) % full_attention_every == 0;
@@ -76,7 +80,7 @@ struct ModelConfig {
 };
 
 // Words of OLMo's that the keys may have.
-inline constexpr std::array<std::string_view, 1> kActivationTypes = {"swiglu"};
+inline constexpr std::array<std::string_view, 3> kActivationTypes = {"swiglu", "gelu", "relu"};
 inline constexpr std::array<std::string_view, 1> kBlockTypes = {"sequential"};
 inline constexpr std::array<std::string_view, 3> kLayerNormTypes = {"default", "low_precision",
                                                                     "rms"};

@@ -12,8 +12,7 @@ std::int64_t elements(const ParameterSpec& spec) {
 
 std::vector<ParameterSpec> parameter_specs(const ModelConfig& config) {
   using Role = ParameterRole;
-  const std::int64_t d = config.d_model, f = config.fused_mlp_size() / 2,
-                     v = config.embedding_rows();
+  const std::int64_t d = config.d_model, f = config.activation_size(), v = config.embedding_rows();
   const bool biased = config.bias_for_layer_norm.value_or(config.include_bias);
   std::vector<ParameterSpec> specs;
   const auto norm = [&](const std::string& name, std::int64_t width, bool affine,
@@ -34,7 +33,8 @@ std::vector<ParameterSpec> parameter_specs(const ModelConfig& config) {
     specs.push_back({prefix + "attn_out.weight", {d, d}, Role::kAttnOut, layer});
     specs.push_back({prefix + "ff_out.weight", {d, f}, Role::kFfOut, layer});
     specs.push_back({prefix + "att_proj.weight", {config.qkv_size(), d}, Role::kAttProj, layer});
-    specs.push_back({prefix + "ff_proj.weight", {2 * f, d}, Role::kFfProj, layer});
+    specs.push_back(
+        {prefix + "ff_proj.weight", {config.fused_mlp_size(), d}, Role::kFfProj, layer});
     norm(prefix + "attn_norm", d, config.layer_norm_with_affine, layer);
     norm(prefix + "ff_norm", d, config.layer_norm_with_affine, layer);
   }

@@ -23,7 +23,7 @@ struct NormTensors {
 struct BlockTensors {
   at::Tensor att_proj;  ///< (Q, D), rows q | k | v
   at::Tensor attn_out;  ///< (D, D)
-  at::Tensor ff_proj;   ///< (2F, D), rows up | gate
+  at::Tensor ff_proj;   ///< (P, D); of SwiGLU (2F, D), rows up | gate
   at::Tensor ff_out;    ///< (D, F)
   NormTensors attn_norm, ff_norm, q_norm, k_norm;
 };

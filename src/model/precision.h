@@ -21,8 +21,8 @@ namespace olmo::model {
 // | embedding table used                      | bf16 (shared if tied)| fp32                      |
 // | weights of norms used                     | bf16                 | fp32; low_precision bf16  |
 // | residual stream, its gradient             | bf16                 | fp32                      |
-// | linear layers, attention, SwiGLU, logits, | bf16                 | bf16                      |
-// |   their gradients                         |                      |                           |
+// | linear layers, attention, activation,     | bf16                 | bf16                      |
+// |   logits, their gradients                 |                      |                           |
 // | norm before a linear layer, QK-norm       | fp32 / bf16          | fp32 / bf16; low_precision|
 // |                                           |                      |   rounds its input first  |
 // | norm added to the stream (norm_after)     | rms, low_precision:  | default, rms: fp32;       |

@@ -47,14 +47,14 @@ std::int64_t recomputed_flops_per_token(const ModelConfig& config,
                                         const std::optional<std::string>& mode,
                                         std::int64_t length) {
   const auto blocks = recomputed_blocks(mode, config.n_layers);
-  const std::int64_t d = config.d_model, up_gate = config.fused_mlp_size();
+  const std::int64_t d = config.d_model;
   std::int64_t flops = 0, of_last = 0;
   for (std::int64_t layer = 0; layer < config.n_layers; ++layer) {
     if (blocks[static_cast<std::size_t>(layer)] == Recomputed::kNothing) continue;
     of_last = 2 * d * config.twice_seen_keys(layer, length);  // attention
     if (*mode != "fine_grained") {
-      of_last += 2 * d * (config.qkv_size() + d + up_gate);
-      if (config.norm_after) of_last += d * up_gate;
+      of_last += 2 * d * (config.qkv_size() + d + config.fused_mlp_size());
+      if (config.norm_after) of_last += 2 * d * config.activation_size();
     }
     flops += of_last;
   }

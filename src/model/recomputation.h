@@ -21,7 +21,7 @@ inline constexpr std::array<std::string_view, 8> kActivationCheckpointing = {
     "one_in_eight", "two_in_three", "three_in_four", "fine_grained"};
 
 /// What the backward pass computes again of one block. The outputs of norms before linear layers
-/// and of SwiGLU are computed again in any case.
+/// and of activations are computed again in any case.
 enum class Recomputed {
   kNothing,    ///< all that block_backward reads is kept
   kAttention,  ///< kept is what att_proj gave; QK-norm, RoPE and attention run again

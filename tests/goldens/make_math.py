@@ -1,10 +1,11 @@
 """Derives the polynomials of src/ops/kernels/math.h. Needs mpmath and numpy: `python3 make_math.py` prints the constants.
 
 exp(r) = 1 + r + r^2/2 + r^3 q(r) on |r| <= ln2/2, log(1+f) = f - f^2/2 + f^3 p(f) on sqrt(1/2) <= 1+f <= sqrt(2).
+The normal distribution function is 1/2 + x n(x^2) on |x| <= 5/4 and exp(-x^2/2) s f(s) with s = 1/(1 - 35/128 x) on -14.5 <= x <= 0.
 Remez exchange in 40 digits under weights that bound the relative error; then the coefficients are rounded to binary32.
 """
 import numpy as np
-from mpmath import mp, mpf, exp, expm1, linspace, log, log1p, lu_solve, matrix, sqrt
+from mpmath import mp, mpf, erf, erfc, exp, expm1, linspace, log, log1p, lu_solve, matrix, sqrt
 
 mp.dps = 40
 
@@ -70,6 +71,19 @@ def main():
     coefficients, worst = rounded_fit(p, weight, sqrt(mpf(1) / 2) - 1, sqrt(mpf(2)) - 1, 9)
     show("log p0..p9:", coefficients)
     print("  weighted error after rounding 2^%.1f" % float(mp.log(worst, 2)))
+
+    n = lambda square: erf(sqrt(square / 2)) / (2 * sqrt(square)) if square > mpf("1e-9") else (1 - square / 6) / sqrt(2 * mp.pi)
+    coefficients, worst = rounded_fit(n, lambda square: sqrt(square) + mpf("0.02"), mpf(0), mpf("1.25") ** 2, 5)
+    show("normal n0..n5:", coefficients)
+    print("  weighted error after rounding 2^%.1f" % float(mp.log(worst, 2)))
+
+    step = mpf(35) / 128
+    distance = lambda s: (1 / s - 1) / step
+    f = lambda s: erfc(distance(s) / sqrt(mpf(2))) / 2 * exp(distance(s) ** 2 / 2) / s
+    coefficients, worst = rounded_fit(f, lambda s: 1 / f(s), 1 / (1 + step * mpf("14.5")), mpf(1), 8)
+    show("normal f0..f8:", coefficients)
+    print("  relative error after rounding 2^%.1f" % float(mp.log(worst, 2)))
+    show("1/sqrt(2 pi):", [to_binary32(1 / sqrt(2 * mp.pi))])
 
     high = mp.floor(log(2) * 2**15) / mpf(2) ** 15
     show("ln 2, its first 15 bits and the rest:", [high, to_binary32(log(2) - high)])

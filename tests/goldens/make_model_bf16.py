@@ -31,6 +31,8 @@ MODELS = {
     "olmo2": ("olmo2", {}),
     "low_precision_after": ("olmo2", {"layer_norm_type": "low_precision"}),
     "plain_rms": ("olmo2", {"layer_norm_with_affine": False, "attention_layer_norm_with_affine": False}),
+    "gelu": ("gelu", {}),
+    "relu": ("relu", {}),
 }
 SEEDS = {"low_precision_after": 3}  # of the tokens; all others have 2
 # A stream in bf16 makes no difference between these and the others.

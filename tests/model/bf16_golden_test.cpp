@@ -61,10 +61,19 @@ const at::Tensor* find(const GoldenTensors& golden, const std::string& name) {
   return nullptr;
 }
 
-constexpr const char* kSmall[] = {
-    "tied_mixed",        "tied_autocast",  "affine_mixed",           "affine_autocast",
-    "olmo2_mixed",       "olmo2_autocast", "low_precision_autocast", "low_precision_after_autocast",
-    "plain_rms_autocast"};
+constexpr const char* kSmall[] = {"tied_mixed",
+                                  "tied_autocast",
+                                  "affine_mixed",
+                                  "affine_autocast",
+                                  "olmo2_mixed",
+                                  "olmo2_autocast",
+                                  "low_precision_autocast",
+                                  "low_precision_after_autocast",
+                                  "plain_rms_autocast",
+                                  "gelu_mixed",
+                                  "gelu_autocast",
+                                  "relu_mixed",
+                                  "relu_autocast"};
 
 /// A small model of ai2-olmo, in the definition that the file names (make_model_bf16.py).
 struct SmallGolden {

@@ -43,6 +43,9 @@ TEST_CASE("a config without a Hugging Face class is refused by name", "[model]")
   config = olmo::test::tiny_config();
   config.layer_norm_eps = 1e-6;
   CHECK_THROWS_WITH(hf_name_map(config), Catch::Contains("layer_norm_eps"));
+  config = olmo::test::tiny_config();
+  config.activation_type = "gelu";
+  CHECK_THROWS_WITH(hf_name_map(config), Catch::Contains("`model.activation_type` gelu"));
 }
 
 TEST_CASE("OLMo-core's names become Hugging Face's", "[model]") {

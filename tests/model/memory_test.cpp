@@ -66,6 +66,7 @@ class Draw {
     config.norm_after = one_in_two();
     if (one_in_two()) config.layer_norm_type = "rms";
     if (one_in_two()) config.clip_qkv = 1.0;
+    if (one_in_two()) config.activation_type = one_in_two() ? "gelu" : "relu";
     return config;
   }
   PassShape shape() {

@@ -110,8 +110,9 @@ TEST_CASE("each impossible value is named by its key", "[model]") {
           c.include_bias = true;
         }).find("`model.include_bias` is true") == 0);
   CHECK(error_after([](ModelConfig& c) { c.rope = false; }).find("`model.rope` is false") == 0);
-  CHECK(error_after([](ModelConfig& c) { c.activation_type = "gelu"; }) ==
-        "`model.activation_type` is `gelu`, which is not supported here: expected `swiglu`");
+  CHECK(error_after([](ModelConfig& c) {
+          c.activation_type = "silu";
+        }).find("swiglu, gelu, relu") != std::string::npos);
   CHECK(error_after([](ModelConfig& c) {
           c.block_type = "llama";
         }).find("`model.block_type` is `llama`") == 0);
@@ -153,6 +154,18 @@ TEST_CASE("OLMo's own FLOP accounting is reproduced", "[model]") {
   CHECK(olmo_total(olmo_7b(4096)) == 47'358'935'040);
   CHECK(olmo_total(olmo_65b()) == 408'787'353'600);
   CHECK(olmo_total(olmo2_7b()) == 49'412'071'424);
+}
+
+TEST_CASE("only SwiGLU halves the width of the MLP, which must then be even", "[model]") {
+  for (const std::string type : {"swiglu", "gelu", "relu"}) {
+    ModelConfig config = olmo::test::tiny_config();
+    config.activation_type = type;
+    config.mlp_hidden_size = 90;
+    CHECK(config.fused_mlp_size() == 90);
+    CHECK(config.activation_size() == (type == "swiglu" ? 45 : 90));
+    config.mlp_hidden_size = 45;
+    CHECK(problems_of(config).size() == (type == "swiglu" ? 1 : 0));
+  }
 }
 
 TEST_CASE("model FLOPs count the head, the causal half of attention, and no look-up", "[model]") {

@@ -27,6 +27,8 @@ GoldenTensors small_golden(const std::string& name) {
                                          (name + ".safetensors"));
 }
 
+constexpr const char* kSmallModels[] = {"tied", "untied_clip", "olmo2", "gelu", "relu"};
+
 Olmo small_model(const GoldenTensors& golden) {
   const auto config = olmo::test::model_config_from(Json::parse(golden.metadata.at("config")));
   Olmo model(config, kPolicy);
@@ -39,7 +41,7 @@ TokenBatch batch_of(const GoldenTensors& golden) { return {golden.at("ids"), gol
 }  // namespace
 
 TEST_CASE("small reference models: logits", "[model]") {
-  for (const char* name : {"tied", "untied_clip", "olmo2"}) {
+  for (const char* name : kSmallModels) {
     INFO(name);
     const auto golden = small_golden(name);
     Olmo model = small_model(golden);
@@ -49,7 +51,7 @@ TEST_CASE("small reference models: logits", "[model]") {
 
 TEST_CASE("small reference models: cross-entropy and logsumexp of every token, and their sums",
           "[model]") {
-  for (const char* name : {"tied", "untied_clip", "olmo2"}) {
+  for (const char* name : kSmallModels) {
     INFO(name);
     const auto golden = small_golden(name);
     Olmo model = small_model(golden);
@@ -69,7 +71,7 @@ TEST_CASE("small reference models: cross-entropy and logsumexp of every token, a
 }
 
 TEST_CASE("small reference models: every gradient, with z-loss", "[model]") {
-  for (const char* name : {"tied", "untied_clip", "olmo2"}) {
+  for (const char* name : kSmallModels) {
     const auto golden = small_golden(name);
     Olmo model = small_model(golden);
     const auto batch = batch_of(golden);
@@ -88,7 +90,7 @@ TEST_CASE("small reference models: every gradient, with z-loss", "[model]") {
 
 TEST_CASE("small reference models: parameters are listed in the order of OLMo's state_dict",
           "[model]") {
-  for (const char* name : {"tied", "untied_clip", "olmo2"}) {
+  for (const char* name : kSmallModels) {
     const auto golden = small_golden(name);
     const Olmo model = small_model(golden);
     std::vector<std::string> names;

@@ -40,6 +40,7 @@ std::vector<ModelConfig> configs() {
   untied.clip_qkv = 0.5;
   untied.layer_norm_with_affine = true;
   untied.bias_for_layer_norm = true;
+  untied.activation_type = "relu";
   auto olmo2 = test::tiny_olmo2(), olmo3 = test::tiny_olmo3();
   olmo2.n_layers = olmo3.n_layers = kLayers;
   return {plain(), untied, olmo2, olmo3};

@@ -31,6 +31,7 @@ std::vector<ModelConfig> configs() {
   clipped.scale_logits = true;
   clipped.layer_norm_with_affine = true;
   clipped.bias_for_layer_norm = true;
+  clipped.activation_type = "gelu";
   clipped.n_kv_heads = 1;
   auto olmo2 = olmo::test::tiny_olmo2();
   olmo2.n_layers = 3;

@@ -34,6 +34,7 @@ std::vector<ModelConfig> configs() {
   clipped.weight_tying = false;
   clipped.layer_norm_with_affine = true;
   clipped.bias_for_layer_norm = true;
+  clipped.activation_type = "gelu";
   return {plain, clipped, olmo::test::tiny_olmo2(), olmo::test::tiny_olmo3()};
 }
 

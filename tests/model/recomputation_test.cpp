@@ -37,6 +37,8 @@ std::vector<ModelConfig> configs() {
   olmo2.n_layers = olmo3.n_layers = kLayers;
   auto after = plain;
   after.norm_after = true;
+  after.activation_type = "relu";
+  clipped.activation_type = "gelu";
   return {plain, clipped, shared_keys, olmo2, olmo3, after};
 }
 
@@ -123,6 +125,8 @@ TEST_CASE("operations are counted that run again: not the last block's, not the 
   CHECK(flops("one_in_eight") == 0);
   config.norm_after = true;  // the MLP's output is read by its norm
   CHECK(flops("one_in_three") == block + up_gate / 2);
+  config.activation_type = "gelu";  // as wide as what it reads
+  CHECK(flops("one_in_three") == block + up_gate);
 }
 
 TEST_CASE("a model that recomputes repeats its pass, whatever ran between", "[model]") {

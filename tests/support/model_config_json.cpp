@@ -26,6 +26,7 @@ model::ModelConfig model_config_from(const Json& json) {
   read(json, "n_layers", config.n_layers);
   read(json, "mlp_ratio", config.mlp_ratio);
   read(json, "mlp_hidden_size", config.mlp_hidden_size);
+  read(json, "activation_type", config.activation_type);
   read(json, "rope_theta", config.rope_theta);
   read(json, "attention_layer_norm", config.attention_layer_norm);
   read(json, "attention_layer_norm_with_affine", config.attention_layer_norm_with_affine);

@@ -51,6 +51,13 @@ template <class Element>
 inline constexpr GpuKernel<const Element*, const Element*, Element*, Element*, Index, Index>
     kSwigluBackward{name_for<Element>("olmo_swiglu_backward", "olmo_swiglu_backward_bf16")};
 template <class Element>
+inline constexpr GpuKernel<Activation, const Element*, Element*, Index> kActivation{
+    name_for<Element>("olmo_activation", "olmo_activation_bf16")};
+template <class Element>
+inline constexpr GpuKernel<Activation, const Element*, const Element*, Element*, Element*, Index>
+    kActivationBackward{
+        name_for<Element>("olmo_activation_backward", "olmo_activation_backward_bf16")};
+template <class Element>
 inline constexpr GpuKernel<RopeArgs<Element>, float, Index> kRope{
     name_for<Element>("olmo_rope", "olmo_rope_bf16")};
 inline constexpr GpuKernel<NormForwardArgs, Index> kLayerNorm{"olmo_layer_norm"},

@@ -82,6 +82,23 @@ OLMO_INLINE void swiglu_backward_piece(const Element* dy, const Element* u, Elem
 }
 
 template <typename Element>
+OLMO_INLINE void activation_chunk(Activation kind, const Element* u, Element* y, Chunk c) {
+  with_rule(kind, [&](auto rule) __attribute__((always_inline)) {
+    map(c.end - c.begin, decltype(rule)::value, y + c.begin, u + c.begin);
+  });
+}
+
+/// y first: du may be u.
+template <typename Element>
+OLMO_INLINE void activation_backward_chunk(Activation kind, const Element* dy, const Element* u,
+                                           Element* du, Element* y, Chunk c) {
+  activation_chunk(kind, u, y, c);
+  with_rule(kind, [&](auto rule) __attribute__((always_inline)) {
+    map(c.end - c.begin, decltype(rule)::gradient, du + c.begin, dy + c.begin, u + c.begin);
+  });
+}
+
+template <typename Element>
 OLMO_INLINE void rope_piece(const RopeArgs<Element>& args, float sign, std::int64_t rows) {
   const RowPiece p = row_piece(rows, args.heads, kRopePiece);
   if (p.size > 0) rope_by_fours(args, sign, p.row, p.begin, p.size);
@@ -194,6 +211,24 @@ OLMO_KERNEL olmo_swiglu_backward(const float* dy, const float* u, float* du, flo
 OLMO_KERNEL olmo_swiglu_backward_bf16(const Bf16* dy, const Bf16* u, Bf16* du, Bf16* y,
                                       std::int64_t rows, std::int64_t columns) {
   swiglu_backward_piece(dy, u, du, y, rows, columns);
+}
+
+OLMO_KERNEL olmo_activation(Activation kind, const float* u, float* y, std::int64_t n) {
+  activation_chunk(kind, u, y, elements(n));
+}
+
+OLMO_KERNEL olmo_activation_bf16(Activation kind, const Bf16* u, Bf16* y, std::int64_t n) {
+  activation_chunk(kind, u, y, elements(n));
+}
+
+OLMO_KERNEL olmo_activation_backward(Activation kind, const float* dy, const float* u, float* du,
+                                     float* y, std::int64_t n) {
+  activation_backward_chunk(kind, dy, u, du, y, elements(n));
+}
+
+OLMO_KERNEL olmo_activation_backward_bf16(Activation kind, const Bf16* dy, const Bf16* u, Bf16* du,
+                                          Bf16* y, std::int64_t n) {
+  activation_backward_chunk(kind, dy, u, du, y, elements(n));
 }
 
 OLMO_KERNEL olmo_rope(RopeArgs<float> args, float sign, std::int64_t rows) {

@@ -1,6 +1,6 @@
-// exp, log and sigmoid of sixteen floats, for kernel files (see simd.h). Polynomials by
-// tests/goldens/make_math.py. Errors are stated over all inputs, subnormal results included, and
-// tested in tests/ops/math_test.cpp; NaN gives NaN.
+// exp, log, sigmoid and the normal distribution of sixteen floats, for kernel files (see simd.h).
+// Polynomials by tests/goldens/make_math.py. Errors are stated over all inputs, subnormal results
+// included, and tested in tests/ops/math_test.cpp; NaN gives NaN.
 #pragma once
 
 #include "ops/simd.h"
@@ -93,6 +93,38 @@ OLMO_INLINE F32x16 sigmoid(F32x16 x) {
   const F32x16 q = numerator / sum;
   const F32x16 remainder = fma(negate(q), lost, fma(negate(q), sum, numerator));
   return fma(remainder, select(negative, one - q, q), q);
+}
+
+/// The standard normal distribution at a point.
+struct Normal {
+  F32x16 below;    ///< its distribution function, within 6e-8
+  F32x16 density;  ///< e^(-x^2/2) / sqrt(2 pi)
+};
+
+OLMO_INLINE Normal normal(F32x16 x) {
+  const F32x16 one = broadcast(1.0F), square = x * x;
+  const F32x16 e = exp_nonpositive(square * broadcast(-0.5F));
+  F32x16 n = broadcast(-0x1.be6f36p-18F);
+  n = fma(n, square, broadcast(0x1.cee3fap-14F));
+  n = fma(n, square, broadcast(-0x1.360e2cp-10F));
+  n = fma(n, square, broadcast(0x1.46bf62p-7F));
+  n = fma(n, square, broadcast(-0x1.1057d2p-4F));
+  n = fma(n, square, broadcast(0x1.988452p-2F));
+  // Of -|x| where that is far from 0: of e's size, so that it keeps its digits as it vanishes.
+  const F32x16 s = one / fma(abs(x), broadcast(0x1.18p-2F), one);
+  F32x16 f = broadcast(0x1.bf21d6p-6F);
+  f = fma(f, s, broadcast(-0x1.cfbdc8p-4F));
+  f = fma(f, s, broadcast(0x1.187bacp-3F));
+  f = fma(f, s, broadcast(-0x1.3e6570p-5F));
+  f = fma(f, s, broadcast(0x1.6d48acp-4F));
+  f = fma(f, s, broadcast(0x1.43980cp-4F));
+  f = fma(f, s, broadcast(0x1.9fba9ap-4F));
+  f = fma(f, s, broadcast(0x1.bec67cp-4F));
+  f = fma(f, s, broadcast(0x1.becee8p-4F));
+  const F32x16 beyond = (e * s) * f;
+  const F32x16 far = select(x < zero(), beyond, one - beyond);
+  const F32x16 near = fma(x, n, broadcast(0.5F));
+  return {select(abs(x) < broadcast(1.25F), near, far), e * broadcast(0x1.988454p-2F)};
 }
 
 }  // namespace olmo::ops::OLMO_ISA

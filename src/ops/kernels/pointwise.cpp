@@ -128,6 +128,56 @@ void swiglu_backward_rows(const Element* dy, const Element* u, Element* du, Elem
   }
 }
 
+struct Gelu {
+  OLMO_INLINE static F32x16 value(F32x16 u) { return u * normal(u).below; }
+  OLMO_INLINE static F32x16 gradient(F32x16 dy, F32x16 u) {
+    const Normal at = normal(u);
+    return dy * fma(u, at.density, at.below);
+  }
+};
+
+struct Relu {
+  OLMO_INLINE static F32x16 value(F32x16 u) { return max(zero(), u); }
+  OLMO_INLINE static F32x16 gradient(F32x16 dy, F32x16 u) {
+    return select(u <= zero(), zero(), dy);
+  }
+};
+
+/// work(rule) with the activation's rule.
+template <typename Work>
+OLMO_INLINE void with_rule(Activation kind, const Work& work) {
+  if (kind == Activation::kGelu) {
+    work(Gelu());
+  } else {
+    work(Relu());
+  }
+}
+
+template <typename Element>
+void activation_range(Activation kind, const Element* u, Element* y, std::int64_t begin,
+                      std::int64_t end) {
+  with_rule(
+      kind, [&](auto rule) __attribute__((always_inline)) {
+        for_row(end - begin, [&] OLMO_STEP {
+          store_some(y + begin + i, rule.value(load_some(u + begin + i, count)), count);
+        });
+      });
+}
+
+template <typename Element>
+void activation_backward_range(Activation kind, const Element* dy, const Element* u, Element* du,
+                               Element* y, std::int64_t begin, std::int64_t end) {
+  with_rule(
+      kind, [&](auto rule) __attribute__((always_inline)) {
+        for_row(end - begin, [&] OLMO_STEP {
+          const F32x16 of_u = load_some(u + begin + i, count);
+          const F32x16 gradient = rule.gradient(load_some(dy + begin + i, count), of_u);
+          store_some(y + begin + i, rule.value(of_u), count);
+          store_some(du + begin + i, gradient, count);
+        });
+      });
+}
+
 struct Rotated {
   F32x16 first, second;
 };
@@ -313,6 +363,8 @@ constexpr ElementKernels<Element> kElementKernels = {
     .mask = mask_range,
     .swiglu = swiglu_rows,
     .swiglu_backward = swiglu_backward_rows,
+    .activation = activation_range,
+    .activation_backward = activation_backward_range,
     .rope = rope_rows,
     .embedding_backward = embedding_gradients,
 };

@@ -14,6 +14,9 @@ constexpr std::int64_t pieces_of_row(std::int64_t columns, std::int64_t piece) {
   return (columns + piece - 1) / piece;
 }
 
+/// OLMo's activations of one input; SwiGLU has two.
+enum class Activation : int { kGelu, kRelu };
+
 /// Packed rows to rotate: `heads` heads of 2·half elements each, tables of (length, half); a row's
 /// position is positions[row], or row % length without them.
 template <class Element>
@@ -72,6 +75,10 @@ struct ElementKernels {
                  std::int64_t end);
   void (*swiglu_backward)(const Element* dy, const Element* u, Element* du, Element* y,
                           std::int64_t columns, std::int64_t begin, std::int64_t end);
+  void (*activation)(Activation kind, const Element* u, Element* y, std::int64_t begin,
+                     std::int64_t end);
+  void (*activation_backward)(Activation kind, const Element* dy, const Element* u, Element* du,
+                              Element* y, std::int64_t begin, std::int64_t end);
   /// sign: 1 forward, -1 backward.
   void (*rope)(const RopeArgs<Element>& args, float sign, std::int64_t begin, std::int64_t end);
   /// Of the ids [begin, end) that occur.

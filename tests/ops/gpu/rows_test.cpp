@@ -1,6 +1,7 @@
 #include <ATen/ATen.h>
 
 #include "core/compute/named_tensors.h"
+#include "ops/activation.h"
 #include "ops/elementwise.h"
 #include "ops/embedding.h"
 #include "ops/gpu/emulated.h"
@@ -149,6 +150,25 @@ TEST_CASE("SwiGLU on a GPU has the CPU's bits", "[ops][gpu][gpu-device]") {
                       narrow_again);
       return Tensors{y, u, again, z, v, narrow_again};
     });
+  }
+}
+
+TEST_CASE("GELU and ReLU on a GPU have the CPU's bits", "[ops][gpu][gpu-device]") {
+  for (const Activation kind : {Activation::kGelu, Activation::kRelu}) {
+    for (const std::int64_t columns : widths_in_pieces()) {
+      check("activation " + std::to_string(columns), [&](const Policy& policy) {
+        const at::Tensor u = nasty(policy, {18, columns}, 1, 20),
+                         dy = values(policy, {18, columns}, 2), y = empty(policy, {18, columns}),
+                         again = empty(policy, {18, columns});
+        activation(policy, kind, u, y);
+        activation_backward(policy, kind, dy, u, u, again);
+        const at::Tensor v = reference::narrowed(nasty(policy, {18, columns}, 3, 20)),
+                         z = at::empty_like(v), narrow_again = at::empty_like(v);
+        activation(policy, kind, v, z);
+        activation_backward(policy, kind, reference::narrowed(dy), v, v, narrow_again);
+        return Tensors{y, u, again, z, v, narrow_again};
+      });
+    }
   }
 }
 
