@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "core/compute/parallel.h"
 #include "ops/dispatch.h"
 
 namespace olmo::ops {
@@ -13,20 +12,11 @@ void activation(const Context& context, Activation kind, const at::Tensor& u_MF,
                 const at::Tensor& y_MF) {
   require_contiguous("activation", "y", y_MF, fp32_or_bf16(y_MF));
   require("activation", "u", u_MF, y_MF.sizes(), y_MF.scalar_type());
-  const bool gpu = on_gpu(context, "activation", {u_MF, y_MF});
-  const std::int64_t count = y_MF.numel();
   for_element_type(y_MF, [&]<class Element>() {
-    const auto* u = kernel_input<Element>(u_MF);
-    auto* y = kernel_output<Element>(y_MF);
-    if (gpu) {
-      launch(context, gpu_kernels::kActivation<Element>, blocks_of_elements(count), kind, u, y,
-             count);
-      return;
-    }
-    const auto& kernels = pointwise_kernels_for(context.policy.isa).elements.of<Element>();
-    parallel_for(0, count, row_grain(1), [&](std::int64_t begin, std::int64_t end) {
-      kernels.activation(kind, u, y, begin, end);
-    });
+    run_on_elements("activation", context, {u_MF, y_MF},
+                    pointwise_kernels_for(context.policy.isa).elements.of<Element>().activation,
+                    gpu_kernels::kActivation<Element>, blocks_of_elements(y_MF.numel()),
+                    y_MF.numel(), kind, kernel_input<Element>(u_MF), kernel_output<Element>(y_MF));
   });
   context.traced(y_MF);
 }
@@ -37,22 +27,13 @@ void activation_backward(const Context& context, Activation kind, const at::Tens
   for (const auto& [name, tensor] :
        {std::pair{"u", u_MF}, std::pair{"du", du_MF}, std::pair{"y", y_MF}})
     require("activation_backward", name, tensor, dy_MF.sizes(), dy_MF.scalar_type());
-  const bool gpu = on_gpu(context, "activation_backward", {dy_MF, u_MF, du_MF, y_MF});
-  const std::int64_t count = dy_MF.numel();
   for_element_type(dy_MF, [&]<class Element>() {
-    const auto* dy = kernel_input<Element>(dy_MF);
-    const auto* u = kernel_input<Element>(u_MF);
-    auto* du = kernel_output<Element>(du_MF);
-    auto* y = kernel_output<Element>(y_MF);
-    if (gpu) {
-      launch(context, gpu_kernels::kActivationBackward<Element>, blocks_of_elements(count), kind,
-             dy, u, du, y, count);
-      return;
-    }
-    const auto& kernels = pointwise_kernels_for(context.policy.isa).elements.of<Element>();
-    parallel_for(0, count, row_grain(1), [&](std::int64_t begin, std::int64_t end) {
-      kernels.activation_backward(kind, dy, u, du, y, begin, end);
-    });
+    run_on_elements(
+        "activation_backward", context, {dy_MF, u_MF, du_MF, y_MF},
+        pointwise_kernels_for(context.policy.isa).elements.of<Element>().activation_backward,
+        gpu_kernels::kActivationBackward<Element>, blocks_of_elements(dy_MF.numel()), dy_MF.numel(),
+        kind, kernel_input<Element>(dy_MF), kernel_input<Element>(u_MF),
+        kernel_output<Element>(du_MF), kernel_output<Element>(y_MF));
   });
   context.traced(du_MF);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/compute/gpu.h"
+#include "core/compute/parallel.h"
 #include "core/compute/policy.h"
 #include "core/compute/tensor.h"
 #include "ops/context.h"
@@ -133,6 +134,20 @@ void launch(const Context& context, const GpuKernel<P...>& kernel, std::int64_t 
   void* pointers[] = {const_cast<void*>(static_cast<const void*>(&arguments))...};
   context.policy.gpu->launch(context.stream, gpu_program(), kernel.name, context.name, blocks,
                              pointers);
+}
+
+/// Runs `kernel` on the elements of tensors of `count` elements each; on a GPU `gpu_kernel`.
+template <class Kernel, class GpuKernel, class... Arguments>
+void run_on_elements(const char* op, const Context& context,
+                     std::initializer_list<at::Tensor> tensors, Kernel kernel,
+                     const GpuKernel& gpu_kernel, std::int64_t blocks, std::int64_t count,
+                     Arguments... arguments) {
+  if (on_gpu(context, op, tensors)) {
+    launch(context, gpu_kernel, blocks, arguments..., count);
+  } else {
+    parallel_for(0, count, row_grain(1),
+                 [&](std::int64_t begin, std::int64_t end) { kernel(arguments..., begin, end); });
+  }
 }
 
 /// A copy of the host's `bytes` in the memory of the context's device, and its start there for a

@@ -1,6 +1,5 @@
 #include "ops/elementwise.h"
 
-#include "core/compute/parallel.h"
 #include "core/error.h"
 #include "ops/dispatch.h"
 #include "ops/kernels/pointwise.h"
@@ -11,26 +10,13 @@ OLMO_ISA_TABLE(PointwiseKernels, pointwise_kernels)
 
 namespace {
 
-/// Runs `kernel` on the elements of tensors of `count` elements each; on a GPU `gpu_kernel`.
-template <class Kernel, class GpuKernel, class... Arguments>
-void run(const char* op, const Context& context, std::initializer_list<at::Tensor> tensors,
-         Kernel kernel, const GpuKernel& gpu_kernel, std::int64_t blocks, std::int64_t count,
-         Arguments... arguments) {
-  if (on_gpu(context, op, tensors)) {
-    launch(context, gpu_kernel, blocks, arguments..., count);
-  } else {
-    parallel_for(0, count, row_grain(1),
-                 [&](std::int64_t begin, std::int64_t end) { kernel(arguments..., begin, end); });
-  }
-}
-
 void run_unary(const char* op, const Context& context, PointwiseKernels::Unary kernel,
                const GpuKernel<const float*, float*, std::int64_t>& gpu_kernel, const at::Tensor& x,
                const at::Tensor& out) {
   require_contiguous(op, "x", x);
   require(op, "out", out, x.sizes());
-  run(op, context, {x, out}, kernel, gpu_kernel, blocks_of_elements(x.numel()), x.numel(),
-      kernel_input<float>(x), kernel_output<float>(out));
+  run_on_elements(op, context, {x, out}, kernel, gpu_kernel, blocks_of_elements(x.numel()),
+                  x.numel(), kernel_input<float>(x), kernel_output<float>(out));
   context.traced(out);
 }
 
@@ -47,8 +33,9 @@ void add(const Context& context, const at::Tensor& x, const at::Tensor& y, const
   const auto sum = [&]<class X, class Y>(
                        PointwiseKernels::Add<X, Y> kernel,
                        const GpuKernel<const X*, const Y*, X*, std::int64_t>& gpu) {
-    run("add", context, {x, y, out}, kernel, gpu, blocks_of_elements(out.numel()), out.numel(),
-        kernel_input<X>(first), kernel_input<Y>(second), kernel_output<X>(out));
+    run_on_elements("add", context, {x, y, out}, kernel, gpu, blocks_of_elements(out.numel()),
+                    out.numel(), kernel_input<X>(first), kernel_input<Y>(second),
+                    kernel_output<X>(out));
   };
   if (is_bf16(first)) {
     sum(kernels.add_bf16, gpu_kernels::kAddBf16);
@@ -63,17 +50,18 @@ void add(const Context& context, const at::Tensor& x, const at::Tensor& y, const
 void scale(const Context& context, const at::Tensor& x, float factor) {
   require_contiguous("scale", "x", x, fp32_or_bf16(x));
   for_element_type(x, [&]<class Element>() {
-    run("scale", context, {x},
-        pointwise_kernels_for(context.policy.isa).elements.of<Element>().scale,
-        gpu_kernels::kScale<Element>, blocks_of_elements(x.numel()), x.numel(),
-        kernel_output<Element>(x), factor);
+    run_on_elements("scale", context, {x},
+                    pointwise_kernels_for(context.policy.isa).elements.of<Element>().scale,
+                    gpu_kernels::kScale<Element>, blocks_of_elements(x.numel()), x.numel(),
+                    kernel_output<Element>(x), factor);
   });
   context.traced(x);
 }
 
 void round_to_bf16(const Context& context, const at::Tensor& x) {
   require_contiguous("round_to_bf16", "x", x);
-  run("round_to_bf16", context, {x}, pointwise_kernels_for(context.policy.isa).round_to_bf16,
+  run_on_elements(
+      "round_to_bf16", context, {x}, pointwise_kernels_for(context.policy.isa).round_to_bf16,
       gpu_kernels::kRoundToBf16, blocks_of_elements(x.numel()), x.numel(), kernel_output<float>(x));
   context.traced(x);
 }
@@ -100,10 +88,10 @@ void clamp(const Context& context, const at::Tensor& x, float limit, const at::T
     throw Error(ErrorKind::kFailure,
                 "clamp: limit must not be negative, got " + std::to_string(limit));
   for_element_type(x, [&]<class Element>() {
-    run("clamp", context, {x, mask_u8},
-        pointwise_kernels_for(context.policy.isa).elements.of<Element>().clamp,
-        gpu_kernels::kClamp<Element>, blocks_of_threads(x.numel()), x.numel(),
-        kernel_output<Element>(x), limit, kernel_output<std::uint8_t>(mask_u8));
+    run_on_elements("clamp", context, {x, mask_u8},
+                    pointwise_kernels_for(context.policy.isa).elements.of<Element>().clamp,
+                    gpu_kernels::kClamp<Element>, blocks_of_threads(x.numel()), x.numel(),
+                    kernel_output<Element>(x), limit, kernel_output<std::uint8_t>(mask_u8));
   });
   context.traced(x);
 }
@@ -112,10 +100,10 @@ void clamp_backward(const Context& context, const at::Tensor& mask_u8, const at:
   require_contiguous("clamp_backward", "dx", dx, fp32_or_bf16(dx));
   require("clamp_backward", "mask", mask_u8, dx.sizes(), at::kByte);
   for_element_type(dx, [&]<class Element>() {
-    run("clamp_backward", context, {mask_u8, dx},
-        pointwise_kernels_for(context.policy.isa).elements.of<Element>().mask,
-        gpu_kernels::kMask<Element>, blocks_of_threads(dx.numel()), dx.numel(),
-        kernel_input<std::uint8_t>(mask_u8), kernel_output<Element>(dx));
+    run_on_elements("clamp_backward", context, {mask_u8, dx},
+                    pointwise_kernels_for(context.policy.isa).elements.of<Element>().mask,
+                    gpu_kernels::kMask<Element>, blocks_of_threads(dx.numel()), dx.numel(),
+                    kernel_input<std::uint8_t>(mask_u8), kernel_output<Element>(dx));
   });
   context.traced(dx);
 }
