@@ -30,20 +30,11 @@ sys.path.insert(0, str(ROOT / "tests" / "goldens"))
 import random_trainings  # noqa: E402
 
 LIMIT, MORE = 3, 40
-USAGE_ERROR = 2  # the harness's exit code for what it does not support
 # The reference counts as at least so far from itself: what the rounding of a float or two makes.
 FLOOR = {"loss": 2e-6, "z-loss": 1e-7, "gradient norm": 1e-5, "first gradient": 1e-6, "weights": 1e-5}
 EXACT = ("step", "epoch", "tokens", "lr", "max_grad_norm")
 
 Result = collections.namedtuple("Result", "seed group documents activation steps told wrong distance spread again", defaults=(False,))
-
-
-class Ended(Exception):
-    """The harness did not train to the end."""
-
-    def __init__(self, code, told):
-        super().__init__(f"exit {code}: {told}")
-        self.code = code
 
 
 def train_here(harness, config, weights, folder):
@@ -53,10 +44,8 @@ def train_here(harness, config, weights, folder):
     import torch
 
     run = folder / "run"
-    words = [harness, "train", config, f"load_weights={weights}", "--run-dir", run, f"save_folder={run}", "save_interval=1", "threads=1"]
-    done = subprocess.run(words, capture_output=True, text=True)
-    if done.returncode:
-        raise Ended(done.returncode, done.stderr.strip().replace(str(config), config.name))
+    random_trainings.run_harness(
+        [harness, "train", config, f"load_weights={weights}", "--run-dir", run, f"save_folder={run}", "save_interval=1", "threads=1"])
 
     def tensors(step, group):
         with h5py.File(run / step / "checkpoint.h5") as file:
@@ -121,7 +110,7 @@ def compare(harness, seed):
     bf16 = drawn.config["precision"] == "amp_bf16"
     documents = "generate_doc_lengths" in drawn.config["data"]
     activation = drawn.config["model"].get("activation_type", "swiglu")
-    group = f"amp_bf16, {drawn.config['distributed_strategy']}" if bf16 else "fp32"
+    group = random_trainings.group_of(drawn.config)
     folder = pathlib.Path(tempfile.mkdtemp(prefix=f"against-olmo-{seed}-"))
     try:
         config = random_trainings.write_files(drawn, seed, folder)
@@ -137,8 +126,9 @@ def compare(harness, seed):
             return result
         more = moved(trainer, config, initial, bf16, range(len(others) + 1, len(others) + 1 + MORE))
         return judged(result, reference, others + more, exact)._replace(again=True)
-    except Ended as ended:
-        return Result(seed, group, documents, activation, 0, str(ended), [] if ended.code == USAGE_ERROR else [str(ended)], {}, {})
+    except random_trainings.Ended as ended:
+        told = str(ended).replace(f"{folder}/", "")
+        return Result(seed, group, documents, activation, 0, told, [] if ended.code == random_trainings.USAGE_ERROR else [told], {}, {})
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -27,8 +27,9 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "goldens"))
 import random_trainings  # noqa: E402
+from random_trainings import USAGE_ERROR, Ended, run_harness  # noqa: E402
 
-STOPPED, USAGE_ERROR = 75, 2  # exit codes of the harness
+STOPPED = 75  # the harness's exit code
 RECOMPUTED = ("whole_layer", "one_in_two", "one_in_three", "one_in_four", "two_in_three", "three_in_four", "fine_grained")
 SHARDING = ("FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "_HYBRID_SHARD_ZERO2")
 
@@ -36,12 +37,6 @@ SHARDING = ("FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "_HYBRID_
 Way = collections.namedtuple("Way", "isa threads recomputed shared ranks stop")
 Result = collections.namedtuple("Result", "seed group ways wrong refused")
 PLAIN = Way("plain", 1, "", "", (1, 1), 0)
-
-
-class Ended(Exception):
-    def __init__(self, code, told):
-        super().__init__(f"exit {code}: {told}")
-        self.code = code
 
 
 def random_way(draw, config, sets, steps):
@@ -71,12 +66,6 @@ def words_of(way):
     return words
 
 
-def run_harness(words, expected):
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
-    if done.returncode != expected:
-        raise Ended(done.returncode, (done.stderr.strip().splitlines() or [""])[-1])
-
-
 def train(harness, config, way, run):
     """Returns the record of the finished run: (steps, chain hash, hash over the state)."""
     words = [harness, "train", config, "--run-dir", run, f"save_folder={run}", "save_interval=1000", *words_of(way)]
@@ -96,10 +85,14 @@ def told(way):
     return " ".join([*words_of(way), f"ranks {way.ranks[0]}", *([f"stopped after {way.stop}, then {way.ranks[1]}"] if way.stop else [])])
 
 
+def last_line(ended):
+    return f"exit {ended.code}: " + (ended.told.splitlines() or [""])[-1]
+
+
 def compare(harness, sets, seed, count):
     drawn = random_trainings.random_training(seed)
     config, draw = drawn.config, random.Random(f"ways of {seed}")
-    group = f"amp_bf16, {config['distributed_strategy']}" if config["precision"] == "amp_bf16" else "fp32"
+    group = random_trainings.group_of(config)
     folder = pathlib.Path(tempfile.mkdtemp(prefix=f"same-bits-{seed}-"))
     ways, wrong, refused = [], [], []
     try:
@@ -108,20 +101,20 @@ def compare(harness, sets, seed, count):
         try:
             run_harness([harness, "audit", folder / "plain", "--steps", f"1..{expected[0]}", f"isa={sets[-1]}", "threads=2"], 0)
         except Ended as ended:
-            wrong.append(f"audit of it, isa={sets[-1]}: {ended}")
+            wrong.append(f"audit of it, isa={sets[-1]}: {last_line(ended)}")
         for index in range(count):
             way = random_way(draw, config, sets, expected[0])
             try:
                 found = train(harness, file, way, folder / f"way{index}")
             except Ended as ended:
-                (refused if ended.code == USAGE_ERROR else wrong).append(f"{told(way)}: {ended}")
+                (refused if ended.code == USAGE_ERROR else wrong).append(f"{told(way)}: {last_line(ended)}")
                 continue
             ways.append(way)
             if found != expected:
                 names = ("steps", "chain hash", "state")
                 wrong.append(f"{told(way)}: another " + " and ".join(name for name, a, b in zip(names, found, expected) if a != b))
     except Ended as ended:
-        (refused if ended.code == USAGE_ERROR else wrong).append(str(ended))
+        (refused if ended.code == USAGE_ERROR else wrong).append(last_line(ended))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return Result(seed, group, ways, wrong, refused)

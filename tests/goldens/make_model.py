@@ -40,10 +40,8 @@ MODELS = {
         init_fn="normal", init_std=0.1,
     ),
     # OLMo's other activations, with weights so large that both sides of 0 count.
-    "gelu": dict(d_model=16, n_layers=1, mlp_hidden_size=42, weight_tying=True, layer_norm_with_affine=False, activation_type="gelu", init_std=0.2,
-                 init_fn="normal", layer_norm_type="rms"),
-    "relu": dict(d_model=16, n_layers=1, mlp_hidden_size=42, weight_tying=True, layer_norm_with_affine=False, activation_type="relu", init_std=0.2,
-                 init_fn="normal", layer_norm_type="rms"),
+    **{name: dict(d_model=16, n_layers=1, mlp_hidden_size=42, weight_tying=True, layer_norm_with_affine=False, activation_type=name, init_std=0.2,
+                  init_fn="normal", layer_norm_type="rms") for name in ("gelu", "relu")},
 }
 
 

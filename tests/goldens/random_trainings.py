@@ -5,8 +5,30 @@ Needs: numpy and PyYAML, to write the files
 
 import collections
 import random
+import subprocess
 
 Drawn = collections.namedtuple("Drawn", "config instances files tail masked repeats labelled")
+
+USAGE_ERROR = 2  # the harness's exit code for what it does not support
+
+
+class Ended(Exception):
+    """The harness ended otherwise than expected."""
+
+    def __init__(self, code, told):
+        super().__init__(f"exit {code}: {told}")
+        self.code, self.told = code, told
+
+
+def run_harness(words, expected=0):
+    done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
+    if done.returncode != expected:
+        raise Ended(done.returncode, done.stderr.strip())
+
+
+def group_of(config):
+    """What a report calls the arithmetic of a config."""
+    return f"amp_bf16, {config['distributed_strategy']}" if config["precision"] == "amp_bf16" else "fp32"
 
 
 class Draw:
