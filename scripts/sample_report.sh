@@ -34,5 +34,5 @@ mkdir -p "$root/reports/sample"
 "$harness" report parity "portable.db:$(run_id portable seed-1)" "fast.db:$(run_id fast seed-1)" \
   --out "$root/reports/sample/parity.html" --markdown "$root/reports/sample/parity.md" >>log || echo "exit code $?" >&2
 # The page shows where the runs were; a page that is kept shows only their names.
-sed -i "s#$work/##g; s#$root/##g" "$root"/reports/sample/parity.html "$root"/reports/sample/parity.md
+sed -i "s#$harness#olmo-harness#g; s#$work/##g; s#$root/##g" "$root"/reports/sample/parity.html "$root"/reports/sample/parity.md
 "$root/scripts/report_picture.py" "$root/reports/sample/parity.html" >"$root/docs/parity.svg"
