@@ -20,7 +20,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-struct Options {
+struct EvalDiffArguments {
   std::string a, b;
   std::vector<std::string> tasks;
   std::int64_t shown = 10;
@@ -235,7 +235,8 @@ struct Selection {
   std::vector<std::string> only_a, only_b;
 };
 
-Selection select(const RecordedEvaluation& a, const RecordedEvaluation& b, const Options& options) {
+Selection select(const RecordedEvaluation& a, const RecordedEvaluation& b,
+                 const EvalDiffArguments& options) {
   const Entries in_a = entries_of(a), in_b = entries_of(b);
   const auto wanted = [&](const std::string& name) {
     return options.tasks.empty() || std::ranges::find(options.tasks, name) != options.tasks.end();
@@ -378,7 +379,7 @@ OrderedJson same_weights(const RecordedEvaluation& a, const RecordedEvaluation& 
   return x == y;
 }
 
-int run(const Options& options) {
+int run(const EvalDiffArguments& options) {
   const RecordedEvaluation a(options.a), b(options.b);
   const Selection selected = select(a, b, options);
   OrderedJson json = {{"a", a.entry.evaluation_id},         {"b", b.entry.evaluation_id},
@@ -411,7 +412,7 @@ void add_eval_diff(const Command& eval) {
   const Command command = eval.add(
       "diff",
       "Compare two recorded evaluations, each instance and document; exit code 5 if they differ");
-  auto& options = command.options<Options>();
+  auto& options = command.options<EvalDiffArguments>();
   command.run(options.a, "RUN_A", kRecordedHelp).required();
   command.run(options.b, "RUN_B", "The other one").required();
   command

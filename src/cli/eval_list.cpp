@@ -24,7 +24,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-struct Options {
+struct EvalListArguments {
   std::vector<std::string> places;
   bool json = false;
 };
@@ -125,7 +125,7 @@ void print_table(const std::vector<ListedEvaluation>& evaluations) {
   table.print(std::cout);
 }
 
-int run(const Options& options) {
+int run(const EvalListArguments& options) {
   GivenDatabases databases("eval list", options.places);
   std::vector<ListedEvaluation> evaluations;
   databases.read([&](store::RecordDatabase& records) {
@@ -151,7 +151,7 @@ int run(const Options& options) {
 
 void add_eval_list(const Command& eval) {
   const Command command = eval.add("list", "List recorded evaluations, one line each");
-  auto& options = command.options<Options>();
+  auto& options = command.options<EvalListArguments>();
   command.option("PLACE", options.places, kPlacesHelp).required();
   command.json(options.json);
   command.footer(

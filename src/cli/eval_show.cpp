@@ -21,7 +21,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-struct ShowOptions {
+struct EvalShowArguments {
   std::string run, task, data, definitions;
   std::int64_t doc_id = 0;
   bool json = false;
@@ -39,7 +39,7 @@ eval::Task find_recorded(const store::EvaluationEntry& entry, const std::string&
 }
 
 /// The instance as it was asked, rendered again.
-eval::Example render_instance(const ShowOptions& options, const eval::Task& recorded,
+eval::Example render_instance(const EvalShowArguments& options, const eval::Task& recorded,
                               std::span<const OptionRow> rows) {
   const auto task =
       eval::render_again(eval::load_catalog(if_given(options.definitions)), recorded.name,
@@ -94,7 +94,7 @@ void print_instance(const OrderedJson& json) {
   table.print(std::cout);
 }
 
-void show(const ShowOptions& options) {
+void show(const EvalShowArguments& options) {
   const RecordedEvaluation recorded(options.run);
   const auto& [records, db, entry] = recorded;
   const auto task = find_recorded(entry, options.task);
@@ -178,7 +178,7 @@ void list_definitions(const std::string& definitions, bool json) {
 void add_eval_show(const Command& eval) {
   const Command command = eval.add(
       "show", "Show one instance of a recorded evaluation: prompt, continuations, scores, choice");
-  auto& options = command.options<ShowOptions>();
+  auto& options = command.options<EvalShowArguments>();
   command.run(options.run, "RUN", kRecordedHelp).required();
   command.option("TASK", options.task, "Task of that evaluation: arc_easy, …").required();
   command.number("DOC_ID", options.doc_id, {0}, "Number of the instance, from 0").required();

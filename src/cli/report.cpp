@@ -22,7 +22,7 @@
 namespace olmo::cli {
 namespace {
 
-struct Options {
+struct ReportArguments {
   std::string a, b;
   std::string kind, margin, by, noise;
   std::vector<std::string> assume;
@@ -40,7 +40,7 @@ void save(const std::string& path, const std::string& text) {
 }
 
 /// Files and stdout of either report.
-void deliver(const Options& options, const std::string& html, const std::string& markdown,
+void deliver(const ReportArguments& options, const std::string& html, const std::string& markdown,
              const nlohmann::ordered_json& json) {
   save(options.out, html);
   save(options.markdown, markdown);
@@ -64,7 +64,8 @@ std::string command_of(std::vector<std::string> words) {
   return shell_line(words);
 }
 
-std::vector<std::string> words_of(const Options& options, const report::ParityOptions& settings) {
+std::vector<std::string> words_of(const ReportArguments& options,
+                                  const report::ParityOptions& settings) {
   auto words =
       with({"report", "parity", options.a, options.b}, {{"--kind", options.kind},
                                                         {"--margin", options.margin},
@@ -78,7 +79,7 @@ std::vector<std::string> words_of(const Options& options, const report::ParityOp
   return words;
 }
 
-int parity(const Options& options) {
+int parity(const ReportArguments& options) {
   report::ParityOptions settings;
   if (!options.kind.empty()) settings.kind = report::kind_named(options.kind);
   settings.skip_evaluations = options.skip_evaluations;
@@ -109,7 +110,7 @@ int parity(const Options& options) {
   return code;
 }
 
-void declare(const Options& options) {
+void declare(const ReportArguments& options) {
   if (report::parse_margins(options.margin).empty())
     throw Error(ErrorKind::kUsage, "report declare: --margin must name at least one margin");
   const char* user = std::getenv("USER");
@@ -130,7 +131,7 @@ void declare(const Options& options) {
 }
 
 /// The page of a damaged record is made, too; the exit code then says that it is one.
-int one_run(const Options& options) {
+int one_run(const ReportArguments& options) {
   report::RunReport found = during("reading the record of " + options.a,
                                    [&] { return report::report_run(options.a, options.cluster); });
   const auto words = with({"report", "run", options.a}, {{"--cluster", options.cluster}});
@@ -143,7 +144,7 @@ int one_run(const Options& options) {
   return report::damage_of(found).empty() ? 0 : static_cast<int>(ErrorKind::kDamaged);
 }
 
-void add_outputs(const Command& command, Options& options) {
+void add_outputs(const Command& command, ReportArguments& options) {
   command.option("--out FILE", options.out, "FILE.html: one page that needs no other file");
   command.option("--markdown FILE", options.markdown, "FILE.md");
   command.json(options.json);
@@ -157,7 +158,7 @@ void add_report(const Command& program, const char* group) {
   const Command report =
       program.add("report", "Compare two runs, with a verdict, or show one run on a page", group);
   report.footer("Example: olmo-harness report parity lumi.db mosaic.db --out parity.html");
-  auto& options = report.options<Options>();
+  auto& options = report.options<ReportArguments>();
 
   const Command comparing =
       report.add("parity", "Compare two runs: one verdict, and the evidence for it");

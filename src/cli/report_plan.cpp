@@ -33,7 +33,7 @@ using report::PlanFacts;
 constexpr double kUsualDiscordance = 0.05;
 constexpr double kPercent = 100;
 
-struct Options {
+struct ReportPlanArguments {
   std::string run, margin, instances, discordance;
   std::string loss_deviation, branch_deviation, step_deviation, correlation_time;
   bool json = false;
@@ -149,7 +149,7 @@ std::vector<report::PlannedTask> recorded_tasks(const report::SideRecords& recor
   return tasks;
 }
 
-PlanFacts facts_of(const Options& options) {
+PlanFacts facts_of(const ReportPlanArguments& options) {
   PlanFacts facts;
   if (!options.run.empty()) {
     const auto records = report::open_records(store::parse_run_name(options.run));
@@ -234,7 +234,7 @@ void print(const report::Plan& plan) {
 void add_report_plan(const Command& report) {
   const Command plan = report.add(
       "plan", "How many runs, branches, steps and instances a claim takes, with its power");
-  auto& options = plan.options<Options>();
+  auto& options = plan.options<ReportPlanArguments>();
   plan.run(options.run, "RUN", "Its tasks, and its tagged repeats, say what chance is");
   plan.option("--loss-deviation NATS", options.loss_deviation,
               "Standard deviation of the final loss between runs of one setup");

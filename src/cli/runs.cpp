@@ -52,7 +52,7 @@ OrderedJson evaluations_of(RunDb& db, const std::string& run_id) {
   return rows;
 }
 
-struct Options {
+struct RunsArguments {
   std::string run;
   std::vector<std::string> tags;
   bool json = false;
@@ -112,7 +112,7 @@ OrderedJson read_all_of(RunDb& db, const std::string& run) {
   return shown;
 }
 
-void show(const Options& options) {
+void show(const RunsArguments& options) {
   const auto name = store::parse_run_name(options.run);
   RunDb db = RunDb::open(name.database, OpenMode::kReadOnly);
   const std::string run = find_named_run(db, name);
@@ -157,7 +157,7 @@ void show(const Options& options) {
   }
 }
 
-void tag(const Options& options) {
+void tag(const RunsArguments& options) {
   const auto name = store::parse_run_name(options.run);
   RunDb db = RunDb::open(name.database, OpenMode::kReadWrite);
   const std::string run = find_named_run(db, name);
@@ -176,7 +176,7 @@ void add_runs(const Command& program, const char* group) {
   runs.footer(
       "A RUN is FILE.db (its only or latest run), FILE.db:RUN_ID (a prefix will do) or a run "
       "folder.\nExample: olmo-harness runs list runs/quickstart");
-  auto& options = runs.options<Options>();
+  auto& options = runs.options<RunsArguments>();
 
   add_runs_list(runs);
 

@@ -27,7 +27,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-struct Options {
+struct RunsDiffArguments {
   std::string a, b;
   bool json = false;
 };
@@ -133,7 +133,7 @@ std::string state_of(const report::Side& side, const report::SideRecords& record
   return monitor::judge(records.database(), records.run_id, side.run->status, false).state;
 }
 
-Compared compare(const Options& options) {
+Compared compare(const RunsDiffArguments& options) {
   Compared found;
   const auto records_a = read_side(options.a, found.a);
   const auto records_b = read_side(options.b, found.b);
@@ -202,7 +202,7 @@ std::string agreement_of(const report::Identity& identity, const report::Gate& g
 }
 
 /// As this program was started, so that a shell finds it.
-std::string parity_command(const Options& options) {
+std::string parity_command(const RunsDiffArguments& options) {
   const auto words = command_words();
   return shell_line(std::array<std::string, 5>{words.empty() ? "olmo-harness" : words.front(),
                                                "report", "parity", options.a, options.b});
@@ -214,7 +214,7 @@ OrderedJson run_json(const report::Side& side, const std::string& state) {
           {"database", side.database},  {"steps", side.run->steps.size()}};
 }
 
-void print_json(const Compared& found, const Options& options) {
+void print_json(const Compared& found, const RunsDiffArguments& options) {
   OrderedJson json = {{"equal", found.equal()},
                       {"a", run_json(found.a, found.state_a)},
                       {"b", run_json(found.b, found.state_b)}};
@@ -253,7 +253,7 @@ void print_json(const Compared& found, const Options& options) {
   std::cout << json_text(json, 2) << "\n";
 }
 
-void print_text(const Compared& found, const Options& options) {
+void print_text(const Compared& found, const RunsDiffArguments& options) {
   const auto& a = *found.a.run;
   const auto& b = *found.b.run;
   TextTable runs({"", "run", "name", "status", "steps"});
@@ -284,7 +284,7 @@ void print_text(const Compared& found, const Options& options) {
             << "This is a list and no verdict: " << parity_command(options) << "\n";
 }
 
-int diff(const Options& options) {
+int diff(const RunsDiffArguments& options) {
   const Compared found = compare(options);
   if (options.json) {
     print_json(found, options);
@@ -299,7 +299,7 @@ int diff(const Options& options) {
 void add_runs_diff(const Command& runs) {
   const Command comparing =
       runs.add("diff", "List in what two runs differ: config, inputs, machine, first step");
-  auto& options = comparing.options<Options>();
+  auto& options = comparing.options<RunsDiffArguments>();
   comparing.run(options.a, "RUN_A", kRunForms).required();
   comparing.run(options.b, "RUN_B", "The other one").required();
   comparing.json(options.json);

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 using store::OpenMode;
 using store::RunDb;
 
-struct Options {
+struct RunsExportArguments {
   std::vector<std::string> places;
   std::string table = "steps";
   std::string format = "jsonl";
@@ -50,7 +50,7 @@ RowWriter make_writer(const std::string& format) {
   return write_markdown_row;
 }
 
-void export_table(const Options& options) {
+void export_table(const RunsExportArguments& options) {
   const auto write = make_writer(options.format);
   const auto name = store::parse_run_name(options.places.front());
   const RunDb db = RunDb::open(name.database, OpenMode::kReadOnly);
@@ -90,7 +90,7 @@ std::string advice(const std::string& tool, const fs::path& folder,
   return "MLFLOW_ALLOW_FILE_STORE=true mlflow ui --backend-store-uri " + place;
 }
 
-void export_runs(const Options& options) {
+void export_runs(const RunsExportArguments& options) {
   if (options.places.size() < 2)
     throw Error(ErrorKind::kUsage, "runs export --to " + options.tool +
                                        ": needs the runs, and then the folder to write to, got " +
@@ -120,7 +120,7 @@ void export_runs(const Options& options) {
   std::cout << "look at it: " << advice(options.tool, folder, written) << "\n";
 }
 
-void export_as_told(const Options& options) {
+void export_as_told(const RunsExportArguments& options) {
   if (!options.tool.empty()) return export_runs(options);
   if (options.places.size() > 1)
     throw Error(ErrorKind::kUsage, "runs export: a table is of one run, got " +
@@ -135,7 +135,7 @@ void export_as_told(const Options& options) {
 void add_runs_export(const Command& runs) {
   const Command exporting =
       runs.add("export", "Write a table of a run as text, or runs as files of TensorBoard, W&B, …");
-  auto& options = exporting.options<Options>();
+  auto& options = exporting.options<RunsExportArguments>();
   exporting
       .option("RUN", options.places,
               kRunForms + std::string(". With --to several, and then the folder to write to"))

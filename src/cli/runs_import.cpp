@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 using import::StepLogOptions;  // clang-format takes a line that begins with `import` for a module's
 using store::OpenMode;
 
-struct Options {
+struct RunsImportArguments {
   std::vector<std::string> files;
   std::vector<std::string> instances;
   std::string database, name, config, metadata, run, weights_digest;
@@ -36,7 +36,8 @@ struct Options {
   bool json = false;
 };
 
-void print(const Options& options, const nlohmann::ordered_json& result, const std::string& line) {
+void print(const RunsImportArguments& options, const nlohmann::ordered_json& result,
+           const std::string& line) {
   if (options.json) {
     std::cout << json_text(result, 2) << "\n";
   } else {
@@ -44,7 +45,7 @@ void print(const Options& options, const nlohmann::ordered_json& result, const s
   }
 }
 
-StepLogOptions reading_of(const Options& options) {
+StepLogOptions reading_of(const RunsImportArguments& options) {
   StepLogOptions reading;
   if (options.format != "auto") reading.format = import::parse_log_format(options.format);
   reading.columns = import::parse_column_map(options.map);
@@ -111,7 +112,7 @@ void print_mappings(const std::vector<import::StepLog>& logs) {
   }
 }
 
-void import_steps(const Options& options) {
+void import_steps(const RunsImportArguments& options) {
   const auto reading = reading_of(options);
   const ForeignConfig config = read_foreign_config(options.config);
   const std::string machine = read_foreign_machine(options.metadata);
@@ -149,7 +150,7 @@ void import_steps(const Options& options) {
   print(options, written, options.database + ":" + id + ": " + extent + " of " + run.name);
 }
 
-void import_instances(const Options& options) {
+void import_instances(const RunsImportArguments& options) {
   import::ImportedEvaluation evaluation;
   evaluation.metric = import::parse_import_metric(options.metric);
   evaluation.checkpoint = options.name.empty() ? options.instances.front() : options.name;
@@ -180,7 +181,7 @@ void import_instances(const Options& options) {
         options.database + ":" + id + ": instances of " + counted(std::ssize(files), "task"));
 }
 
-void import_files(const Options& options) {
+void import_files(const RunsImportArguments& options) {
   if (options.files.empty() == options.instances.empty())
     throw Error(ErrorKind::kUsage, "runs import: give either logs or --instances and their files");
   const bool dry_run = options.dry_run && options.instances.empty();
@@ -201,7 +202,7 @@ void add_runs_import(const Command& runs) {
   const Command command = runs.add(
       "import",
       "Import other trainers' logs as a run, or other evaluators' instances as an evaluation");
-  auto& options = command.options<Options>();
+  auto& options = command.options<RunsImportArguments>();
   command.option("FILE", options.files,
                  "A log (CSV, JSON lines, columns or a console's), or the logs of one run's "
                  "jobs: put in order by their times, else by their first steps; a later one "

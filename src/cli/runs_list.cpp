@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 using OrderedJson = nlohmann::ordered_json;
 using store::RunOverview;
 
-struct Options {
+struct RunsListArguments {
   std::vector<std::string> places;
   std::vector<std::string> filters;
   std::string sort;
@@ -119,7 +119,7 @@ void sort_runs(std::vector<ListedRun>& runs, const std::string& by, bool reverse
 
 class Listing {
  public:
-  explicit Listing(const Options& options)
+  explicit Listing(const RunsListArguments& options)
       : options_(options), databases_("runs list", options.places) {
     for (const auto& text : options.filters) filters_.push_back(parse_filter(text));
     databases_.read([&](store::RecordDatabase& records) { read(records); });
@@ -231,7 +231,7 @@ class Listing {
     table.print(std::cout);
   }
 
-  const Options& options_;
+  const RunsListArguments& options_;
   GivenDatabases databases_;
   std::vector<Filter> filters_;
   std::vector<ListedRun> runs_;
@@ -243,7 +243,7 @@ class Listing {
 
 void add_runs_list(const Command& runs) {
   const Command listing = runs.add("list", "List runs, one line each");
-  auto& options = listing.options<Options>();
+  auto& options = listing.options<RunsListArguments>();
   listing.option("PLACE", options.places, kPlacesHelp).required();
   listing.option("--sort KEY", options.sort, listed(sort_keys()) + " (default: as they are found)")
       .one_of(sort_keys());

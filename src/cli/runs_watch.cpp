@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 /// Rows of a look, so that a page with long runs soon stands: some tenths of a second.
 constexpr std::size_t kRowsOfLook = 200'000;
 
-struct Options {
+struct RunsWatchArguments {
   std::vector<std::string> runs;
   std::optional<std::int64_t> interval;
   bool once = false;
@@ -134,7 +134,7 @@ int show_page(std::vector<FollowedRun>& runs, std::chrono::seconds interval) {
   }
 }
 
-int watch(const Options& options) {
+int watch(const RunsWatchArguments& options) {
   std::vector<FollowedRun> runs;
   for (const auto& name : options.runs) {
     require_run("runs watch", name);
@@ -150,7 +150,7 @@ int watch(const Options& options) {
 
 void add_runs_watch(const Command& runs) {
   const Command command = runs.add("watch", "Follow runs in the terminal as they train");
-  auto& options = command.options<Options>();
+  auto& options = command.options<RunsWatchArguments>();
   command.option("RUN", options.runs, kRunForms + std::string("; may be to come"))
       .required()
       .takes(Takes::kRun);

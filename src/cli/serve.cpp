@@ -12,14 +12,14 @@
 namespace olmo::cli {
 namespace {
 
-struct Options {
+struct ServeArguments {
   std::vector<std::string> places;
   std::string host;
   std::optional<std::int64_t> port;
   bool token = false;
 };
 
-std::vector<std::filesystem::path> places_of(const Options& options) {
+std::vector<std::filesystem::path> places_of(const ServeArguments& options) {
   std::vector<std::filesystem::path> places;
   for (const auto& place : options.places) {
     if (!is_there(place))
@@ -31,7 +31,7 @@ std::vector<std::filesystem::path> places_of(const Options& options) {
   return places;
 }
 
-void serve_runs(const Options& options) {
+void serve_runs(const ServeArguments& options) {
   serve::Site site(places_of(options));
   serve::ServerOptions settings;
   settings.host = options.host;
@@ -54,7 +54,7 @@ void serve_runs(const Options& options) {
 void add_serve(const Command& program, const char* group) {
   const Command serving =
       program.add("serve", "Show runs on a local web page: table, curves, evaluations", group);
-  auto& options = serving.options<Options>();
+  auto& options = serving.options<ServeArguments>();
   serving.option("DIR", options.places,
                  "Folders of runs, looked through in depth, or FILE.db; without any, this folder");
   serving.number("--port", options.port, {0, 65'535},

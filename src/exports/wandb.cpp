@@ -106,7 +106,7 @@ Message item_of(const std::string& key, const std::string& json) {
 }
 
 /// As Python writes numbers that JSON lacks, which W&B reads.
-std::string json_number(double value) {
+std::string json_number_text(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
   return number_text(value);
@@ -153,7 +153,7 @@ Message run_record(const RunFacts& facts, const std::string& project) {
 Message history_record(const Point& point, double begin) {
   Message message;
   const auto add = [&](const std::string& key, double value) {
-    message.message(item::kInHistory, item_of(key, json_number(value)));
+    message.message(item::kInHistory, item_of(key, json_number_text(value)));
   };
   for (const auto& number : point.numbers) add(number.name, number.value);
   add("_step", static_cast<double>(point.step));
@@ -185,7 +185,7 @@ Exported write_wandb(const Source& source, const std::filesystem::path& folder,
   });
   Message summary;
   for (const auto& [name, value] : last)
-    summary.message(item::kInUpdate, item_of(name, json_number(value)));
+    summary.message(item::kInUpdate, item_of(name, json_number_text(value)));
   log.add(record::kSummary, summary);
   log.add(record::kExit, Message().integer(1, facts.status == "finished" ? 0 : 1));
   log.add(record::kFooter, Message());

@@ -13,6 +13,7 @@
 #include "data/tokenizer/tokenizer.h"
 #include "model/hf_names.h"
 #include "model/hf_tensors.h"
+#include "models/model_files.h"
 #include "models/read_config.h"
 #include "store/foreign/safetensors.h"
 #include "store/foreign/torch_file.h"
@@ -21,8 +22,6 @@ namespace olmo::models {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr char kTokenizer[] = "tokenizer.json";
 
 void write_json(const fs::path& path, const Json& json) {
   write_file_atomically(path, json.dump(2) + "\n");
@@ -134,7 +133,7 @@ void list_files(ConvertedModel& converted) {
 
 void copy_tokenizer(const ModelFiles& source, const fs::path& folder) {
   if (source.tokenizer.file)
-    write_file_atomically(folder / kTokenizer, read_file(*source.tokenizer.file));
+    write_file_atomically(folder / kTokenizerFile, read_file(*source.tokenizer.file));
 }
 
 }  // namespace

@@ -24,7 +24,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kJsonConfig[] = "config.json";
-constexpr char kTokenizer[] = "tokenizer.json";
 
 [[noreturn]] void fail(const fs::path& path, const std::string& what) {
   throw Error(ErrorKind::kInput, path.string() + ": " + what);
@@ -42,7 +41,7 @@ config::ConfigDocument parse_input(const std::string& text, const std::string& n
 
 std::optional<fs::path> tokenizer_in(std::initializer_list<fs::path> folders) {
   for (const auto& folder : folders) {
-    if (is_file(folder / kTokenizer)) return folder / kTokenizer;
+    if (is_file(folder / kTokenizerFile)) return folder / kTokenizerFile;
   }
   return std::nullopt;
 }

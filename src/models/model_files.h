@@ -10,6 +10,9 @@
 
 namespace olmo::models {
 
+/// Of Hugging Face's library `tokenizers`, beside a model.
+inline constexpr char kTokenizerFile[] = "tokenizer.json";
+
 /// How a checkpoint names its tokenizer.
 struct TokenizerClue {
   std::optional<std::filesystem::path> file;  ///< a tokenizer.json that exists

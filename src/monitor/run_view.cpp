@@ -91,7 +91,7 @@ Judgement judge(const std::string& status, const std::optional<store::FolderWrit
     return {Activity::kUnknown, "running by its record",
             "its run folder is not here, so nothing shows whether its process lives"};
   switch (writer->state) {
-    case State::kRuns:
+    case State::kHolds:
       return {Activity::kRuns, "running", writer->words};
     case State::kGone:
       return {Activity::kGone, "not running", writer->words};

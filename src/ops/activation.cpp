@@ -3,10 +3,9 @@
 #include <utility>
 
 #include "ops/dispatch.h"
+#include "ops/shared_kernels.h"
 
 namespace olmo::ops {
-
-OLMO_ISA_TABLE(PointwiseKernels, pointwise_kernels)
 
 void activation(const Context& context, Activation kind, const at::Tensor& u_MF,
                 const at::Tensor& y_MF) {

@@ -2,11 +2,9 @@
 
 #include "core/error.h"
 #include "ops/dispatch.h"
-#include "ops/kernels/pointwise.h"
+#include "ops/shared_kernels.h"
 
 namespace olmo::ops {
-
-OLMO_ISA_TABLE(PointwiseKernels, pointwise_kernels)
 
 namespace {
 

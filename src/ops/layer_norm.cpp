@@ -2,11 +2,9 @@
 
 #include "core/compute/parallel.h"
 #include "ops/dispatch.h"
-#include "ops/kernels/row_ops.h"
+#include "ops/shared_kernels.h"
 
 namespace olmo::ops {
-
-OLMO_ISA_TABLE(NormKernels, norm_kernels)
 
 namespace {
 

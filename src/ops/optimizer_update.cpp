@@ -7,13 +7,10 @@
 #include "core/compute/parallel.h"
 #include "core/error.h"
 #include "ops/dispatch.h"
-#include "ops/kernels/row_ops.h"
 #include "ops/kernels/tensor_list.h"
+#include "ops/shared_kernels.h"
 
 namespace olmo::ops {
-
-OLMO_ISA_TABLE(NormKernels, norm_kernels)
-OLMO_ISA_TABLE(PointwiseKernels, pointwise_kernels)
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include "core/compute/parallel.h"
 #include "core/error.h"
 #include "ops/dispatch.h"
-#include "ops/kernels/pointwise.h"
+#include "ops/shared_kernels.h"
 
 namespace olmo::ops {
 namespace {
@@ -36,12 +36,6 @@ double even_series(double square, int first) {
     sum = 1.0 - square / ((first + 2 * k - 2) * (first + 2 * k - 1)) * sum;
   return sum;
 }
-
-}  // namespace
-
-OLMO_ISA_TABLE(PointwiseKernels, pointwise_kernels)
-
-namespace {
 
 /// theta^(2i/head_dim), every step rounded to fp32 as LibTorch does it.
 std::vector<float> wavelengths(double theta, std::int64_t head_dim) {

@@ -2,11 +2,9 @@
 
 #include "core/compute/parallel.h"
 #include "ops/dispatch.h"
-#include "ops/kernels/pointwise.h"
+#include "ops/shared_kernels.h"
 
 namespace olmo::ops {
-
-OLMO_ISA_TABLE(PointwiseKernels, pointwise_kernels)
 
 void swiglu(const Context& context, const at::Tensor& u_M2F, const at::Tensor& y_MF) {
   require_matrix("swiglu", "y", y_MF);

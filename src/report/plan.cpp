@@ -17,7 +17,7 @@ namespace {
 /// More than anyone trains.
 constexpr std::int64_t kMostRuns = 200, kMostBranches = 2000;
 
-std::string number(double value) { return formatted("%.3g", value); }
+std::string three_digits(double value) { return formatted("%.3g", value); }
 std::string percent(double share) { return formatted("%.0f %%", 100 * share); }
 
 /// The first count at which `power` is at least kPower; nothing up to `most`. Power grows with the
@@ -50,10 +50,10 @@ PlanTable plan_runs(double deviation, std::optional<double> margin) {
   PlanTable table{.scope = Scope::kSetups,
                   .endpoint = "mean loss of the last stretch",
                   .counted = "runs a side",
-                  .margin = margin ? "±" + number(*margin) + " nats"
+                  .margin = margin ? "±" + three_digits(*margin) + " nats"
                                    : "a margin from the repeats, ±" +
-                                         number(std::clamp(2 * deviation, kSmallestLossMargin,
-                                                           kLargestLossMargin)) +
+                                         three_digits(std::clamp(2 * deviation, kSmallestLossMargin,
+                                                                 kLargestLossMargin)) +
                                          " nats"};
   const auto power = [&](std::int64_t k) {
     return margin ? welch_power(deviation, deviation, k, k, *margin)
@@ -68,7 +68,7 @@ PlanTable plan_branches(double deviation, double margin) {
   PlanTable table{.scope = Scope::kSetups,
                   .endpoint = "mean loss of branches from the same checkpoints",
                   .counted = "pairs of branches",
-                  .margin = "±" + number(margin) + " nats"};
+                  .margin = "±" + three_digits(margin) + " nats"};
   const auto power = [&](std::int64_t k) {
     const auto pairs = static_cast<double>(k);
     return certification_power(deviation / std::sqrt(pairs), pairs - 1, margin);
@@ -82,7 +82,7 @@ PlanTable plan_points(double deviation, double time, double margin) {
   PlanTable table{.scope = Scope::kModels,
                   .endpoint = "loss of the last stretch of one pair",
                   .counted = "logged steps in the last stretch",
-                  .margin = "±" + number(margin) + " nats"};
+                  .margin = "±" + three_digits(margin) + " nats"};
   fill(table, {20, 40, 60, 100, 200, 400, 800, 1600},
        [&](std::int64_t n) { return series_power(deviation, time, n, margin); });
   const auto enough = std::find_if(table.rows.begin(), table.rows.end(),
@@ -124,12 +124,12 @@ TaskPlan plan_macro(const std::vector<PlannedTask>& tasks, double margin) {
 std::string advice_on(const std::vector<TaskPlan>& tasks) {
   const TaskPlan& best = tasks.front();
   const std::string name = tasks.size() > 1 ? "The " + best.name : best.name;
-  std::string text = name + " is certified within ±" + number(100 * best.margin) +
+  std::string text = name + " is certified within ±" + three_digits(100 * best.margin) +
                      " pp with a probability of " + percent(best.power);
   if (best.power < kPower)
     text += "; its " + std::to_string(best.instances) + " instances" +
             (best.has_more ? "" : ", which are all there are,") + " certify ±" +
-            number(100 * best.certifiable) + " pp with " + percent(kPower) + ": " +
+            three_digits(100 * best.certifiable) + " pp with " + percent(kPower) + ": " +
             (best.has_more ? "score more of them, " : "") +
             "declare that margin before the comparison, or average over more tasks";
   const auto weak =

@@ -18,7 +18,7 @@ using Clock = std::chrono::steady_clock;
 
 /// What was found is shown for so long before it is looked at again.
 constexpr auto kFresh = std::chrono::seconds(3);
-constexpr std::size_t kReaders = 4;
+constexpr std::size_t kSummaryReaders = 4;
 constexpr auto kReaderPause = std::chrono::milliseconds(10);
 constexpr int kPausesToShow = 20;
 
@@ -182,7 +182,7 @@ void Catalog::look() {
   Look look{.places = store::find_databases(places_)};
   look.known.resize(look.places.databases.size());
   // Reading waits for the disk most of the time. Where little has changed, one thread is enough.
-  const std::size_t count = known_.empty() ? kReaders : 1;
+  const std::size_t count = known_.empty() ? kSummaryReaders : 1;
   look.readers = count;
   std::vector<std::thread> readers;
   for (std::size_t i = 0; i < count; ++i) readers.emplace_back([this, &look] { read_some(look); });

@@ -18,13 +18,13 @@ using report::Settings;
 using report::StatedConfig;
 
 /// What a run was made of and with, by kind.
-struct Facts {
+struct ComparedFacts {
   StatedConfig config;
   Settings inputs, policy, build, machine;
 };
 
-Facts facts_of(const ChosenRun& run) {
-  Facts facts;
+ComparedFacts facts_of(const ChosenRun& run) {
+  ComparedFacts facts;
   store::RecordedRun recorded;
   static_cast<store::RunRecord&>(recorded) = run.entry.summary.run;
   recorded.label = run.label;
@@ -44,7 +44,7 @@ Facts facts_of(const ChosenRun& run) {
 
 /// One kind of facts of all runs.
 template <class Part>
-std::vector<Part> parts_of(const std::vector<Facts>& facts, Part Facts::*part) {
+std::vector<Part> parts_of(const std::vector<ComparedFacts>& facts, Part ComparedFacts::*part) {
   std::vector<Part> parts;
   for (const auto& one : facts) parts.push_back(one.*part);
   return parts;
@@ -117,8 +117,8 @@ std::string equal_keys(const std::vector<SettingLine>& lines, const RunSet& set)
 }
 
 /// One kind of facts: those that differ, and the others folded.
-std::string facts_section(const char* title, const std::vector<Facts>& facts, Settings Facts::*part,
-                          const RunSet& set) {
+std::string facts_section(const char* title, const std::vector<ComparedFacts>& facts,
+                          Settings ComparedFacts::*part, const RunSet& set) {
   const auto lines = report::side_by_side(parts_of(facts, part));
   std::vector<SettingLine> differing, equal;
   for (const SettingLine& line : lines) (line.differs ? differing : equal).push_back(line);
@@ -132,7 +132,7 @@ std::string facts_section(const char* title, const std::vector<Facts>& facts, Se
 
 Response compare_page(Catalog& catalog, const Request& request) {
   RunSet set = chosen_runs(catalog, request);
-  std::vector<Facts> facts;
+  std::vector<ComparedFacts> facts;
   RunSet read{.runs = {}, .sentences = set.sentences};
   for (auto& run : set.runs) {
     try {
@@ -147,7 +147,7 @@ Response compare_page(Catalog& catalog, const Request& request) {
     read.sentences.push_back(run.label + ": " + run.problem);
   }
   if (read.runs.empty()) throw NotFound(read.sentences.back());
-  const auto config = report::configs_side_by_side(parts_of(facts, &Facts::config));
+  const auto config = report::configs_side_by_side(parts_of(facts, &ComparedFacts::config));
   const std::string body =
       problems_html(read) +
       page::section("differ", "What differs",
@@ -156,10 +156,10 @@ Response compare_page(Catalog& catalog, const Request& request) {
                                    "that differ from the first run’s are bold.")) +
       page::section("equal", "What is equal", equal_keys(config, read)) +
       page::section("beside", "Beside the config",
-                    facts_section("Inputs", facts, &Facts::inputs, read) +
-                        facts_section("Numerics policy", facts, &Facts::policy, read) +
-                        facts_section("Build", facts, &Facts::build, read) +
-                        facts_section("Machine", facts, &Facts::machine, read));
+                    facts_section("Inputs", facts, &ComparedFacts::inputs, read) +
+                        facts_section("Numerics policy", facts, &ComparedFacts::policy, read) +
+                        facts_section("Build", facts, &ComparedFacts::build, read) +
+                        facts_section("Machine", facts, &ComparedFacts::machine, read));
   return html_response(framed(set_frame(read, "Configs", "compare"), body));
 }
 

@@ -10,7 +10,7 @@ namespace olmo::serve {
 namespace {
 
 /// Tasks whose texts are kept, of some tens of megabytes each.
-constexpr std::size_t kKept = 4;
+constexpr std::size_t kKeptTexts = 4;
 
 InstanceTexts::Found render(const std::string& task, const std::string& convention) {
   try {
@@ -37,7 +37,7 @@ InstanceTexts::Found InstanceTexts::find(const std::string& task, const std::str
   Found found = render(task, convention);
   if (!found.task) return found;  // the data may be fetched meanwhile
   kept_.push_front({name, found});
-  if (kept_.size() > kKept) kept_.pop_back();
+  if (kept_.size() > kKeptTexts) kept_.pop_back();
   return found;
 }
 

@@ -14,7 +14,7 @@ constexpr int kRest = 20;
 /// A server that is to end waits for the run that is being read: some seconds at most.
 constexpr std::int64_t kMostSteps = 100'000;
 /// Pages are answered first.
-constexpr int kNiceness = 19;
+constexpr int kCheckNiceness = 19;
 
 report::RecordCheck read(const std::filesystem::path& database, const std::string& run_id) {
   try {
@@ -52,7 +52,7 @@ report::RecordCheck KnownRecords::of(const std::filesystem::path& database,
 }
 
 void KnownRecords::work() {
-  ::setpriority(PRIO_PROCESS, 0, kNiceness);  // on Linux that of the calling thread
+  ::setpriority(PRIO_PROCESS, 0, kCheckNiceness);  // on Linux that of the calling thread
   std::unique_lock held(mutex_);
   while (true) {
     changed_.wait(held, [&] { return ending_ || !waiting_.empty(); });

@@ -9,8 +9,8 @@
 namespace olmo::serve {
 namespace {
 
-constexpr std::size_t kKept = 16;
-constexpr std::size_t kWaiting = 8;
+constexpr std::size_t kKeptPages = 16;
+constexpr std::size_t kWaitingPages = 8;
 
 /// Asks again by itself, with or without a script.
 Response making_page(const std::string& what, double seconds) {
@@ -44,7 +44,7 @@ Response PageMaker::page(const std::string& name, const std::string& what,
   auto& kept = pages_[name];
   const bool old = kept && kept->done && kept->stamps != stamps && now > kept->ended + stays_fresh_;
   if (!kept || old || (kept->done && kept->error)) {
-    if (waiting_.size() >= kWaiting) {
+    if (waiting_.size() >= kWaitingPages) {
       pages_.erase(name);
       return plain_response(503, "Other pages are being computed. Try again in a moment.");
     }
@@ -88,7 +88,7 @@ void PageMaker::work() {
 }
 
 void PageMaker::forget_oldest() {
-  while (pages_.size() > kKept) {
+  while (pages_.size() > kKeptPages) {
     const auto oldest =
         std::min_element(pages_.begin(), pages_.end(), [](const auto& a, const auto& b) {
           return std::pair(!a.second->done, a.second->asked) <

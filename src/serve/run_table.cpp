@@ -17,6 +17,7 @@ namespace olmo::serve {
 namespace {
 
 using namespace page;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::size_t kRowsOfPage = 300;
 constexpr int kRefreshSeconds = 4;
@@ -292,7 +293,6 @@ Response table_page(const Request& request, Catalog& catalog) {
 
 /// For programs: what the table shows.
 Response table_json(Catalog& catalog) {
-  using OrderedJson = nlohmann::ordered_json;
   const auto listing = catalog.listing();
   OrderedJson runs = OrderedJson::array();
   for (const auto& entry : listing->runs) {

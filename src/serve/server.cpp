@@ -31,11 +31,11 @@ using Tcp = asio::ip::tcp;
 
 constexpr std::size_t kHeaderBytes = 16'384;
 /// Answers that wait for a thread; a page asks for a few at once.
-constexpr int kWaiting = 512;
+constexpr int kWaitingRequests = 512;
 /// For pages, and as many for data: a page never waits until data have been read for another.
 constexpr std::size_t kThreads = 4;
 /// By how much data stand back for pages and for what else runs here, such as a training.
-constexpr int kNiceness = 10;
+constexpr int kDataNiceness = 10;
 constexpr int kPortsTried = 20;
 constexpr auto kAskEvery = std::chrono::milliseconds(200);
 
@@ -93,7 +93,7 @@ struct Shared {
   Handler handler;
   Gate gate = {};
   asio::thread_pool pages{kThreads}, data{kThreads};
-  int data_niceness = std::min(19, ::getpriority(PRIO_PROCESS, 0) + kNiceness);
+  int data_niceness = std::min(19, ::getpriority(PRIO_PROCESS, 0) + kDataNiceness);
   std::size_t connections = 0;
   std::list<Connection*> quiet = {};  ///< that wait for their client; the longest first
   int waiting = 0;
@@ -179,7 +179,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     HttpRequest asked = parser_->release();
     if (auto refused = refusal(shared_.gate, facts_of(asked), request))
       return write(std::move(*refused), asked);
-    if (shared_.waiting >= kWaiting)
+    if (shared_.waiting >= kWaitingRequests)
       return write(plain_response(503, "Too many requests wait. Try again in a moment.",
                                   request.wants_json()),
                    asked);

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kFloat = 4, kBf16 = 2, kIdAndLabel = 16;
 
-constexpr std::array<RankMemoryKind, 17> kKinds = {{
+constexpr std::array<RankMemoryKind, 17> kRankKinds = {{
     {"weights", "weights", &RankMemory::weights},
     {"masters", "fp32 masters, its slice", &RankMemory::masters},
     {"gathered", "gathered weights", &RankMemory::gathered},
@@ -79,18 +79,18 @@ std::int64_t communication_bytes(const RankLayout& layout, int nodes) {
 
 }  // namespace
 
-std::span<const RankMemoryKind> rank_memory_kinds() { return kKinds; }
+std::span<const RankMemoryKind> rank_memory_kinds() { return kRankKinds; }
 
 std::int64_t RankMemory::total() const {
   std::int64_t sum = 0;
-  for (const auto& kind : kKinds) sum += this->*kind.bytes;
+  for (const auto& kind : kRankKinds) sum += this->*kind.bytes;
   return sum;
 }
 
 std::int64_t RankMemory::on_host(const std::string& device) const {
   if (device == "cpu") return total();
   std::int64_t sum = 0;
-  for (const auto& kind : kKinds) sum += kind.of_host ? this->*kind.bytes : 0;
+  for (const auto& kind : kRankKinds) sum += kind.of_host ? this->*kind.bytes : 0;
   return sum;
 }
 

@@ -8,14 +8,14 @@ using namespace olmo::monitor;
 using store::FolderWriter;
 
 TEST_CASE("a run that ended is what its record says, whoever has its folder", "[monitor]") {
-  const auto now = judge("diverged", FolderWriter{FolderWriter::State::kRuns, "process 1"});
+  const auto now = judge("diverged", FolderWriter{FolderWriter::State::kHolds, "process 1"});
   CHECK(now.activity == Activity::kEnded);
   CHECK(now.state == "diverged");
 }
 
 TEST_CASE("a run is running only while a process holds its folder", "[monitor]") {
   using State = FolderWriter::State;
-  CHECK(judge("running", FolderWriter{State::kRuns, "p"}).activity == Activity::kRuns);
+  CHECK(judge("running", FolderWriter{State::kHolds, "p"}).activity == Activity::kRuns);
   CHECK(judge("running", FolderWriter{State::kGone, "p"}).activity == Activity::kGone);
   CHECK(judge("running", FolderWriter{State::kNone}).activity == Activity::kGone);
   CHECK(judge("running", FolderWriter{State::kUnknown, "p"}).activity == Activity::kUnknown);

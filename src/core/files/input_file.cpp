@@ -27,7 +27,7 @@ namespace {
 
 constexpr int kPatienceMs = 2000;
 
-[[noreturn]] void fail(const std::filesystem::path& path, const char* what) {
+[[noreturn]] void fail_reading(const std::filesystem::path& path, const char* what) {
   throw Error(ErrorKind::kInput, path.string() + ": " + what + ": " + std::strerror(errno));
 }
 
@@ -158,13 +158,13 @@ InputFile::InputFile(const std::filesystem::path& path, Pipes pipes) : path_(pat
   };
   refuse_zero_byte(path);
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) fail(path_, "cannot be opened for reading");
+  if (::stat(path.c_str(), &status) != 0) fail_reading(path_, "cannot be opened for reading");
   check(status);  // opening a device may do something
 
   // O_NONBLOCK: opening a pipe must not wait for its writer. O_NOCTTY: a terminal must not become
   // ours.
   fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd_ < 0 || ::fstat(fd_, &status) != 0) fail(path_, "cannot be opened for reading");
+  if (fd_ < 0 || ::fstat(fd_, &status) != 0) fail_reading(path_, "cannot be opened for reading");
   check(status);  // it may be another one by now
   device_ = status.st_dev;
   inode_ = status.st_ino;
@@ -180,7 +180,7 @@ void InputFile::wait_for_writer() const {
   for (int patience = kPatienceMs;; patience = -1) {
     const int ready = ::poll(&waiting, 1, patience);
     if (ready > 0) return;
-    if (ready < 0 && errno != EINTR) fail(path_, "cannot be waited for");
+    if (ready < 0 && errno != EINTR) fail_reading(path_, "cannot be waited for");
     if (ready == 0) log_line(path_.string() + ": waiting for what a program writes to it");
   }
 }
@@ -194,7 +194,7 @@ std::size_t InputFile::read(std::span<char> out) {
       wait_for_writer();
       continue;
     }
-    if (count < 0) fail(path_, "cannot be read");
+    if (count < 0) fail_reading(path_, "cannot be read");
     if (count == 0 && pipe_ && !gave_bytes_ && !out.empty())
       throw Error(ErrorKind::kInput, path_.string() + ": is a pipe that no program writes to");
     gave_bytes_ = gave_bytes_ || count > 0;
@@ -207,7 +207,7 @@ std::optional<struct stat> status_of(const std::filesystem::path& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0) return status;
   if (errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG) return std::nullopt;
-  fail(path, "cannot be looked at");
+  fail_reading(path, "cannot be looked at");
 }
 
 bool is_there(const std::filesystem::path& path) { return status_of(path).has_value(); }
@@ -231,7 +231,7 @@ MappedFile::MappedFile(const std::filesystem::path& path) : path_(path), data_(n
   const auto size = static_cast<std::size_t>(file.size());
   if (size == 0) return;
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.descriptor(), 0);
-  if (data == MAP_FAILED) fail(path, "cannot be memory-mapped");
+  if (data == MAP_FAILED) fail_reading(path, "cannot be memory-mapped");
   data_ = {static_cast<const std::byte*>(data), Unmap{size}};
 }
 

@@ -22,7 +22,7 @@ constexpr std::size_t kBuffer = 1 << 20;
 constexpr std::size_t kLongestName = 255;
 constexpr mode_t kPermissionBits = 0777;
 
-[[noreturn]] void fail(const fs::path& path, const char* what) {
+[[noreturn]] void fail_writing(const fs::path& path, const char* what) {
   throw Error(ErrorKind::kFailure, path.string() + ": " + what + ": " + std::strerror(errno));
 }
 
@@ -130,7 +130,7 @@ OutputFile::OutputFile(const fs::path& path) : path_(path) {
     open_beside(without_links(path),
                 exists ? std::optional<unsigned>(status.st_mode & kPermissionBits) : std::nullopt);
   }
-  if (fd_ < 0) fail(path_, "cannot be opened for writing");
+  if (fd_ < 0) fail_writing(path_, "cannot be opened for writing");
 }
 
 void OutputFile::open_beside(const fs::path& target, std::optional<unsigned> mode) {
@@ -151,7 +151,7 @@ void OutputFile::open_beside(const fs::path& target, std::optional<unsigned> mod
     ::unlink(temporary_.c_str());
     ::close(std::exchange(fd_, -1));
     errno = error;
-    fail(path_, "cannot be given the permissions of the file that it replaces");
+    fail_writing(path_, "cannot be given the permissions of the file that it replaces");
   }
 }
 
@@ -166,7 +166,7 @@ void OutputFile::write(std::string_view bytes) {
     const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written == 0) errno = EIO;  // a file takes something, or says why not
-    if (written <= 0) fail(path_, "cannot be written");
+    if (written <= 0) fail_writing(path_, "cannot be written");
     bytes.remove_prefix(static_cast<std::size_t>(written));
   }
 }
@@ -185,13 +185,14 @@ void OutputFile::append(std::string_view bytes) {
 
 void OutputFile::close() {
   // A network file system may say only now that a write failed. After EINTR it is closed, too.
-  if (::close(std::exchange(fd_, -1)) != 0 && errno != EINTR) fail(path_, "cannot be closed");
+  if (::close(std::exchange(fd_, -1)) != 0 && errno != EINTR)
+    fail_writing(path_, "cannot be closed");
 }
 
 void OutputFile::finish() {
   if (fd_ < 0) return;
   flush();
-  if (!target_.empty() && !sync(fd_)) fail(path_, "cannot be synced to disk");
+  if (!target_.empty() && !sync(fd_)) fail_writing(path_, "cannot be synced to disk");
   close();
 }
 
@@ -199,7 +200,7 @@ void OutputFile::rename_into_place() {
   if (temporary_.empty()) return;
   end_if_asked();
   if (::rename(temporary_.c_str(), target_.c_str()) != 0)
-    fail(path_, "cannot be renamed into place");
+    fail_writing(path_, "cannot be renamed into place");
   temporary_.clear();
 }
 
@@ -269,12 +270,12 @@ void write_file_atomically(const fs::path& path, std::string_view bytes) {
 
 void fsync_path(const fs::path& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) fail(path, "cannot be opened to sync it");
+  if (fd < 0) fail_writing(path, "cannot be opened to sync it");
   const bool synced = sync(fd);
   const int error = errno;  // of fsync
   ::close(fd);
   errno = error;
-  if (!synced) fail(path, "cannot be synced to disk");
+  if (!synced) fail_writing(path, "cannot be synced to disk");
 }
 
 namespace {

@@ -67,9 +67,9 @@ void for_each_paragraph(std::string_view text, const Use& use) {
 }
 
 /// One run of `dedup`.
-class Run {
+class DedupRun {
  public:
-  explicit Run(DedupOptions options)
+  explicit DedupRun(DedupOptions options)
       : options_(std::move(options)), words_(std::move(options_.words)) {
     if (options_.threads < 1)
       throw Error(ErrorKind::kUsage, "data dedup: threads must be at least 1, got " +
@@ -320,7 +320,7 @@ DedupSource total(const DedupReport& report) {
   return total;
 }
 
-DedupReport dedup(DedupOptions options) { return Run(std::move(options)).run(); }
+DedupReport dedup(DedupOptions options) { return DedupRun(std::move(options)).run(); }
 
 Json to_json(const DedupReport& report) {
   Json json = {{"compared_with", report.compared_with},

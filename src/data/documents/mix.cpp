@@ -234,9 +234,9 @@ class StreamRules {
 };
 
 /// One run of `mix`.
-class Run {
+class MixRun {
  public:
-  explicit Run(const MixOptions& options) : options_(options) {
+  explicit MixRun(const MixOptions& options) : options_(options) {
     if (options.threads < 1)
       throw Error(ErrorKind::kUsage,
                   "data mix: threads must be at least 1, got " + std::to_string(options.threads));
@@ -347,7 +347,7 @@ std::vector<MixShard> plan_mix(const MixStream& stream, bool shuffle) {
   return shards;
 }
 
-MixReport mix(const MixOptions& options) { return Run(options).run(); }
+MixReport mix(const MixOptions& options) { return MixRun(options).run(); }
 
 Json to_json(const MixReport& report) {
   Json json = {{"bad_lines", to_json(report.bad_lines)}, {"streams", Json::array()}};

@@ -9,8 +9,6 @@
 namespace olmo::report {
 namespace {
 
-constexpr double kPoints = 100;  ///< percentage points of a fraction
-
 /// 1 for a right answer, of each task and instance of the reference.
 using Answers = std::vector<std::vector<double>>;
 

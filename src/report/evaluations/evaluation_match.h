@@ -10,6 +10,8 @@
 
 namespace olmo::report {
 
+inline constexpr double kPoints = 100;  ///< percentage points of a fraction
+
 /// What keeps two evaluations from being compared, one sentence each, with names and numbers.
 struct Findings {
   std::vector<std::string> invalid;     ///< a side lacks something, or counts are unequal

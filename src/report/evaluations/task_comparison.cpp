@@ -15,7 +15,6 @@
 namespace olmo::report {
 namespace {
 
-constexpr double kPoints = 100;  ///< percentage points of a fraction
 /// So few discordant pairs are no normal sum.
 constexpr std::int64_t kFewestDiscordant = 10;
 

@@ -18,6 +18,14 @@ void check(std::span<const double> p) {
 
 }  // namespace
 
+double sum_of(std::span<const double> values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+double mean_of(std::span<const double> values) {
+  return sum_of(values) / static_cast<double>(values.size());
+}
+
 Interval Estimate::interval(double level) const {
   require_fraction(level, "estimate: the level");
   const double reach = error > 0 ? student_t_quantile((1 + level) / 2, degrees) * error : 0;

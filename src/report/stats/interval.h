@@ -14,6 +14,11 @@
 
 namespace olmo::report {
 
+/// In the order of the values.
+double sum_of(std::span<const double> values);
+/// Of at least one value.
+double mean_of(std::span<const double> values);
+
 /// Error rate of every one-sided test.
 inline constexpr double kAlpha = 0.05;
 /// Level of the interval from which equivalence is read.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -16,14 +15,6 @@ namespace {
 constexpr std::size_t kMostEnumerated = 24;  // C(24, 12) = 2.7 million
 /// Standard deviations between runs that two setups may differ by.
 constexpr double kMarginDeviations = 2;
-
-double sum_of(std::span<const double> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0);
-}
-
-double mean_of(std::span<const double> values) {
-  return sum_of(values) / static_cast<double>(values.size());
-}
 
 double choose(std::size_t n, std::size_t k) {
   double ways = 1;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <vector>
 
 #include "report/stats/bootstrap.h"
@@ -13,10 +12,6 @@ namespace {
 
 constexpr double kFewestBatches = 30;
 constexpr double kLargestCorrelation = 0.95;
-
-double mean_of(std::span<const double> values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 
 /// Σ (x[i] - mean)·(x[i + lag] - mean).
 double products(std::span<const double> values, double mean, std::size_t lag) {

@@ -18,7 +18,7 @@ constexpr char kLossHash[] = "loss_hash";
 
 /// Sorts tensors as the network is passed through: embedding, blocks by number, final norm and
 /// head; the weights before their moments.
-auto place_of(const store::StateHash& row) {
+auto tensor_place(const store::StateHash& row) {
   const std::string full = row.part + "/" + row.name;
   const auto has = [&](const char* moment) { return full.find(moment) != std::string::npos; };
   const int part = row.part == "model" ? 0 : has("exp_avg/") ? 1 : has("exp_avg_sq/") ? 2 : 3;
@@ -47,8 +47,9 @@ HashedState compare_state(std::int64_t step, const std::vector<store::StateHash>
       },
       [](const store::StateHash&, char) {});
   state.different = std::ssize(different);
-  std::sort(different.begin(), different.end(),
-            [](const auto* one, const auto* other) { return place_of(*one) < place_of(*other); });
+  std::sort(different.begin(), different.end(), [](const auto* one, const auto* other) {
+    return tensor_place(*one) < tensor_place(*other);
+  });
   for (std::size_t i = 0; i < std::min(different.size(), kNamedTensors); ++i)
     state.names.push_back(different[i]->part + "/" + different[i]->name);
   return state;

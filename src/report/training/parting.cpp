@@ -9,7 +9,7 @@
 namespace olmo::report {
 namespace {
 
-constexpr std::size_t kFewestPoints = 30;
+constexpr std::size_t kFewestPartingPoints = 30;
 /// Correlation of the noise where the batches are the same, and where they are not.
 constexpr double kSameNoise = 0.9, kOtherNoise = 0.5;
 /// After a change the noise must stay another one; a single window may be so by chance.
@@ -211,7 +211,7 @@ std::optional<Parting> find_jump(const PairedCurves& curves) {
   return after < kJump / 2 * found->before ? std::nullopt : found;
 }
 
-std::string number(double value) { return formatted("%.2g", value); }
+std::string two_digits(double value) { return formatted("%.2g", value); }
 
 }  // namespace
 
@@ -224,7 +224,7 @@ const char* to_string(Parting::Cause cause) {
 std::string sentence_of(const Parting& parting, const std::string& unit) {
   const std::string where = unit + " " + std::to_string(parting.position);
   const std::string values =
-      number(parting.before) + " before, " + number(parting.after) + " after";
+      two_digits(parting.before) + " before, " + two_digits(parting.after) + " after";
   switch (parting.cause) {
     case Parting::Cause::kOtherData:
       return "From " + where +
@@ -241,14 +241,14 @@ std::string sentence_of(const Parting& parting, const std::string& unit) {
              "s differently: the losses' noise from batch to batch agrees where " + unit +
              " N of A is set against " + unit + " N " + (parting.shift < 0 ? "- " : "+ ") +
              std::to_string(std::abs(parting.shift)) + " of B (correlation " +
-             number(parting.after) + ", at equal numbers " + number(parting.before) +
+             two_digits(parting.after) + ", at equal numbers " + two_digits(parting.before) +
              "). Number one log as the other, and import it again.";
     case Parting::Cause::kUnrelated:
       break;
   }
   return "The losses' noise from batch to batch does not agree from " + where +
          " on, so the sides did not read the same data in the same order (correlation " +
-         number(parting.before) + ", then " + number(parting.after) + ").";
+         two_digits(parting.before) + ", then " + two_digits(parting.after) + ").";
 }
 
 std::string cap_of(const Parting& parting, const std::string& unit) {
@@ -268,7 +268,7 @@ std::string cap_of(const Parting& parting, const std::string& unit) {
 
 std::vector<Parting> find_partings(const PairedCurves& curves) {
   std::vector<Parting> found;
-  if (curves.a.size() < kFewestPoints) return found;
+  if (curves.a.size() < kFewestPartingPoints) return found;
   const BatchNoise noise(curves);
   if (const auto data = find_other_data(curves, noise)) found.push_back(*data);
   if (const auto jump = find_jump(curves)) {

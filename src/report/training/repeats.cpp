@@ -23,7 +23,7 @@ namespace {
 constexpr std::int64_t kRepeats = 4;
 /// Of the stretch's points that a run must have.
 constexpr double kFewestOfStretch = 0.9;
-constexpr std::size_t kFewestPoints = 20;
+constexpr std::size_t kFewestSharedPoints = 20;
 
 /// The runs of one side that are taken, the compared one first.
 using Members = std::vector<const store::RecordedRun*>;
@@ -80,7 +80,7 @@ std::string why_not_long_enough(const store::RecordedRun& run, const Stretch& st
   const bool as_long = run.steps.size() > 0 && run.steps.tokens.front() <= stretch.from &&
                        run.steps.tokens.back() >= stretch.to;
   const double least = stretch.tokens.empty()
-                           ? static_cast<double>(kFewestPoints)
+                           ? static_cast<double>(kFewestSharedPoints)
                            : kFewestOfStretch * static_cast<double>(stretch.tokens.size());
   if (as_long && static_cast<double>(points) >= least) return "";
   return "it has " + std::to_string(points) + " points of the compared stretch" +
@@ -208,7 +208,7 @@ Stretch in_common(const Stretch& stretch, const Groups& groups) {
     }
   }
   // Many runs that each miss other points: then each has its own.
-  const bool enough = common.tokens.size() >= std::min(kFewestPoints, stretch.tokens.size());
+  const bool enough = common.tokens.size() >= std::min(kFewestSharedPoints, stretch.tokens.size());
   return enough ? common : stretch;
 }
 

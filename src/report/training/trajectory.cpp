@@ -13,7 +13,7 @@ namespace olmo::report {
 namespace {
 
 /// Points that the test of the last stretch needs; a short run gives up more of itself for them.
-constexpr double kFewestPoints = 40;
+constexpr double kFewestStretchPoints = 40;
 constexpr double kShare = 0.1;
 constexpr double kLargestShare = 0.5;
 
@@ -301,7 +301,7 @@ Trajectory compare_trajectories(const store::RecordedRun& a, const store::Record
     const auto points = static_cast<double>(found.loss.values.size());
     found.largest_smoothed = largest_smoothed(found.loss.values, std::max(1.0, points / 100));
     found.growth = fit_growth(found.loss);
-    found.share = std::clamp(kFewestPoints / points, kShare, kLargestShare);
+    found.share = std::clamp(kFewestStretchPoints / points, kShare, kLargestShare);
   }
   add_partings(a, b, found);
   found.extent = extent_of(found, a, b);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kAlphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-constexpr char kPickle = '\x80';  // PROTO, with which every pickle begins
+constexpr char kPickleMark = '\x80';  // PROTO, with which every pickle begins
 
 std::optional<std::string> from_base64(std::string_view text) {
   if (text.empty() || text.size() % 4 != 0) return std::nullopt;
@@ -35,7 +35,7 @@ std::optional<std::string> from_base64(std::string_view text) {
 
 std::vector<std::string> decode_olmo_path(const std::string& key) {
   const auto bytes = from_base64(key);
-  if (!bytes || !bytes->starts_with(kPickle)) return {};
+  if (!bytes || !bytes->starts_with(kPickleMark)) return {};
   try {
     const Pickle pickle(*bytes, "key");
     const PickleValue& root = pickle.root();

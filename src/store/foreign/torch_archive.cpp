@@ -14,7 +14,7 @@ namespace {
 using Kind = PickleValue::Kind;
 using Records = std::map<std::string, ZipRecord>;
 
-constexpr std::string_view kPickle = "data.pkl";
+constexpr std::string_view kPickleName = "data.pkl";
 constexpr std::uint64_t kLargestPickle = 16 << 20;
 constexpr int kDeepest = 8;                   // a dict's dict's … tensor
 constexpr std::size_t kMostValues = 1 << 18;  // a small file can name one value many times
@@ -55,10 +55,10 @@ Records read_records(const MappedFile& file, const FilePart& part) {
 std::string folder_of(const Records& records, const std::string& where) {
   for (const auto& [name, record] : records) {
     const auto slash = name.find('/');
-    if (slash != std::string::npos && name.substr(slash + 1) == kPickle)
+    if (slash != std::string::npos && name.substr(slash + 1) == kPickleName)
       return name.substr(0, slash + 1);
   }
-  throw_damaged(where, "holds no " + std::string(kPickle) + ", as torch.save writes it");
+  throw_damaged(where, "holds no " + std::string(kPickleName) + ", as torch.save writes it");
 }
 
 std::string read_pickle(const MappedFile& file, const Records& records, const std::string& folder) {
@@ -66,9 +66,9 @@ std::string read_pickle(const MappedFile& file, const Records& records, const st
   const auto order = records.find(folder + "byteorder");
   if (order != records.end() && read_zip_record(file, order->first, order->second) == "big")
     throw Error(ErrorKind::kInput, where + ": was saved on a big-endian machine");
-  const auto& [name, record] = *records.find(folder + std::string(kPickle));
+  const auto& [name, record] = *records.find(folder + std::string(kPickleName));
   if (record.bytes <= kLargestPickle) return read_zip_record(file, name, record);
-  throw Error(ErrorKind::kInput, where + ": its " + std::string(kPickle) + " has " +
+  throw Error(ErrorKind::kInput, where + ": its " + std::string(kPickleName) + " has " +
                                      std::to_string(record.bytes) + " bytes, expected at most " +
                                      std::to_string(kLargestPickle));
 }

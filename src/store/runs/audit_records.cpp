@@ -10,7 +10,7 @@
 namespace olmo::store {
 namespace {
 
-constexpr char kEventKind[] = "audit";
+constexpr char kAuditEvent[] = "audit";
 
 /// By which its event names it: over its columns, but those that a later version added.
 std::string name_of(const AuditRecord& audit) {
@@ -27,7 +27,7 @@ std::int64_t record_audit(RecordDatabase& db, const std::string& run_id, AuditRe
   db.write_after([&]() -> std::vector<RecordDatabase::Row> {
     audit.audit = std::ssize(read_audits(db, run_id)) + 1;
     return {row_for<kAudits>(run_id, audit),
-            event_now(db, run_id, kEventKind,
+            event_now(db, run_id, kAuditEvent,
                       "of steps " + std::to_string(audit.first_step) + " to " +
                           std::to_string(audit.last_step) + ": " + audit.verdict + ", " +
                           name_of(audit))};
@@ -43,7 +43,7 @@ std::string altered_audit(const RecordDatabase& db, const std::string& run_id,
                           std::span<const AuditRecord> audits) {
   std::vector<std::string> names;
   std::ranges::transform(audits, std::back_inserter(names), name_of);
-  const auto event = event_without(db, run_id, kEventKind, names);
+  const auto event = event_without(db, run_id, kAuditEvent, names);
   if (!event) return "";
   return "the audit of " + event->utc + " (" + event->message +
          ") is not in the record as it was made: its row was altered or removed";

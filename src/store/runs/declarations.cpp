@@ -17,7 +17,7 @@ constexpr Column<Declaration> kDeclarationColumns[] = {
     column<&Declaration::sha256>("sha256"),
 };
 constexpr Table<Declaration> kDeclarations{"declarations", "run_id", kDeclarationColumns, 7};
-constexpr char kEventKind[] = "declaration";
+constexpr char kDeclarationEvent[] = "declaration";
 
 std::string seal_of(const std::string& run_id, const Declaration& declaration,
                     const std::string& before) {
@@ -52,7 +52,7 @@ Declaration declare(RecordDatabase& db, const std::string& run_id, const std::st
     made.record = record_of(db, run_id);
     made.sha256 = seal_of(run_id, made, before.empty() ? "" : before.back().sha256);
     return {row_for<kDeclarations>(run_id, made),
-            event_now(db, run_id, kEventKind,
+            event_now(db, run_id, kDeclarationEvent,
                       made.margins + " by " + who + ", " + name_by_hash(made.sha256))};
   });
   return made;
@@ -79,7 +79,7 @@ std::vector<std::string> altered_declarations(const RecordDatabase& db, const st
   }
   std::vector<std::string> names;
   for (const auto& declaration : declarations) names.push_back(name_by_hash(declaration.sha256));
-  if (const auto event = event_without(db, run_id, kEventKind, names))
+  if (const auto event = event_without(db, run_id, kDeclarationEvent, names))
     altered.push_back("the margins that were declared at " + event->utc + " (" + event->message +
                       ") are not in the record: rows of declarations were removed");
   return altered;

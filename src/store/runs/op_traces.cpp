@@ -42,11 +42,11 @@ std::string seal_of(const std::string& run_id, const TraceKey& key,
 }
 
 /// By trace. Nothing: of a version that sealed none.
-using Seals = std::map<TraceKey, std::optional<std::string>>;
+using TraceSeals = std::map<TraceKey, std::optional<std::string>>;
 
-Seals read_seals(const RecordDatabase& db, const std::string& run_id, std::int64_t first,
-                 std::int64_t last) {
-  Seals seals;
+TraceSeals read_trace_seals(const RecordDatabase& db, const std::string& run_id, std::int64_t first,
+                            std::int64_t last) {
+  TraceSeals seals;
   db.query(
       "SELECT attempt, audit, step, sha256 FROM trace_seals WHERE run_id = ? AND step BETWEEN ? "
       "AND ?",
@@ -60,7 +60,7 @@ Seals read_seals(const RecordDatabase& db, const std::string& run_id, std::int64
 }
 
 /// Whether the seals have one of the trace that fits it, or know that it has none.
-bool fits(const Seals& seals, const std::string& run_id, const TraceKey& key,
+bool fits(const TraceSeals& seals, const std::string& run_id, const TraceKey& key,
           std::span<const TraceRow> rows) {
   const auto seal = seals.find(key);
   return seal != seals.end() && (!seal->second || *seal->second == seal_of(run_id, key, rows));
@@ -123,7 +123,7 @@ std::vector<OpDigest> read_trace(const RecordDatabase& db, const std::string& ru
     }
   }
   if (db.schema_version() >= kSinceSeals &&
-      !fits(read_seals(db, run_id, step, step), run_id, key, rows))
+      !fits(read_trace_seals(db, run_id, step, step), run_id, key, rows))
     refuse(db, step, "does not fit its seal: rows of op_traces were altered, added or removed");
   return trace;
 }
@@ -156,7 +156,7 @@ std::set<std::int64_t> altered_traces(const RecordDatabase& db, const std::strin
   std::set<std::int64_t> altered;
   if (db.schema_version() < kSinceSeals) return altered;
   constexpr auto kLast = std::numeric_limits<std::int64_t>::max();
-  Seals seals = read_seals(db, run_id, std::numeric_limits<std::int64_t>::min(), kLast);
+  TraceSeals seals = read_trace_seals(db, run_id, std::numeric_limits<std::int64_t>::min(), kLast);
   TraceKey key{};
   std::vector<TraceRow> rows;
   const auto end_trace = [&] {

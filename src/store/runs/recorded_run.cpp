@@ -24,7 +24,6 @@ std::uint64_t prefix(const std::string& hex) {
   return value;
 }
 
-constexpr char kOfRun[] = "WHERE run_id = ? ";
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 template <class Visit>

@@ -19,7 +19,7 @@ struct ExportedTable {
   const char* order;  ///< by number where older schemas have other columns
 };
 
-constexpr std::array<ExportedTable, 17> kTables = {{
+constexpr std::array<ExportedTable, 17> kExportedTables = {{
     {"steps", "step"},
     {"imported_steps", "2"},
     {"ranks", "attempt, rank"},
@@ -261,15 +261,15 @@ std::optional<std::string> find_imported_run(const RecordDatabase& records,
 
 std::vector<std::string> tables_of_runs() {
   std::vector<std::string> names;
-  for (const auto& table : kTables) names.emplace_back(table.name);
+  for (const auto& table : kExportedTables) names.emplace_back(table.name);
   return names;
 }
 
 void for_each_row(const RunDb& db, const std::string& table, const std::string& run_id,
                   bool all_attempts, const RecordDatabase::OnRow& on_row) {
-  const auto* found = std::find_if(kTables.begin(), kTables.end(),
+  const auto* found = std::find_if(kExportedTables.begin(), kExportedTables.end(),
                                    [&](const auto& each) { return table == each.name; });
-  OLMO_CHECK(found != kTables.end());
+  OLMO_CHECK(found != kExportedTables.end());
   bool is_there = false;
   db.records().query("SELECT 1 FROM sqlite_schema WHERE name = ?", {table},
                      [&](const auto&, const auto&) { is_there = true; });

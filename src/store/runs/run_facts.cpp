@@ -8,7 +8,6 @@
 namespace olmo::store {
 namespace {
 
-constexpr char kOfRun[] = "WHERE run_id = ? ";
 constexpr std::string_view kFromWeights = "from the weights of ";
 
 }  // namespace

@@ -281,7 +281,7 @@ FolderWriter writer_of(const fs::path& run_dir) {
   const auto proof = grant == Grant::kGranted ? proof_of_grant(run_dir) : KernelProof::kNone;
   const auto why = holder ? why_gone(*holder, this_process(), proof) : std::nullopt;
   if (why) return {State::kGone, who + ": " + *why};
-  if (grant == Grant::kHeld) return {State::kRuns, who};
+  if (grant == Grant::kHeld) return {State::kHolds, who};
   return {proof == KernelProof::kEveryone ? State::kGone : State::kUnknown, who};
 }
 

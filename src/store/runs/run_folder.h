@@ -79,7 +79,7 @@ void require_unlocked(const std::filesystem::path& run_dir);
 struct FolderWriter {
   enum class State {
     kNone,     ///< none has taken the folder, or it gave it back
-    kRuns,     ///< it holds the folder's lock
+    kHolds,    ///< it holds the folder's lock
     kGone,     ///< it ended without giving the folder back
     kUnknown,  ///< it took the folder and may still run: nothing proves that it does not
   };

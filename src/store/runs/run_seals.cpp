@@ -91,10 +91,10 @@ void visit_parts(const Visit& visit) {
 }
 
 /// By their parts.
-using Seals = std::map<std::string, RunSeal>;
+using PartSeals = std::map<std::string, RunSeal>;
 
-std::map<std::int64_t, Seals> read_seals(const RecordDatabase& db, const std::string& run_id) {
-  std::map<std::int64_t, Seals> seals;
+std::map<std::int64_t, PartSeals> read_seals(const RecordDatabase& db, const std::string& run_id) {
+  std::map<std::int64_t, PartSeals> seals;
   for_each(db, kRunSeals, "WHERE run_id = ?", {run_id},
            [&](const RunSeal& seal) { seals[seal.attempt][seal.part] = seal; });
   return seals;
@@ -103,7 +103,7 @@ std::map<std::int64_t, Seals> read_seals(const RecordDatabase& db, const std::st
 /// Compares what a database holds with the seals of one attempt.
 class PartCheck {
  public:
-  PartCheck(const RecordDatabase& db, const std::string& run_id, const Seals& seals,
+  PartCheck(const RecordDatabase& db, const std::string& run_id, const PartSeals& seals,
             std::int64_t attempt, std::vector<Finding>& findings)
       : db_(db), run_id_(run_id), seals_(seals), attempt_(attempt), findings_(findings) {}
 
@@ -161,7 +161,7 @@ class PartCheck {
 
   const RecordDatabase& db_;
   const std::string& run_id_;
-  const Seals& seals_;
+  const PartSeals& seals_;
   std::int64_t attempt_;
   std::string place_ = "the run: ";  ///< what a sentence begins with
   std::vector<Finding>& findings_;
@@ -225,7 +225,7 @@ std::vector<Finding> altered_parts(const RecordDatabase& db, const std::string& 
   auto seals = read_seals(db, run_id);
   std::vector<Finding> findings;
   for (const auto& attempt : attempts) {
-    const Seals& of_attempt = seals[attempt.attempt];
+    const PartSeals& of_attempt = seals[attempt.attempt];
     if (of_attempt.contains("")) continue;
     PartCheck check(db, run_id, of_attempt, attempt.attempt, findings);
     if (attempt.attempt == 1) check.check_start();

@@ -21,6 +21,8 @@ inline constexpr Column<RunRecord> kRunColumns[] = {
     column<&RunRecord::chain_format>("chain_format", 6, "1"),
 };
 inline constexpr Table<RunRecord> kRuns{"runs", "", kRunColumns};
+/// The beginning of a condition for the rows of one run.
+inline constexpr char kOfRun[] = "WHERE run_id = ? ";
 
 inline constexpr Column<AttemptRecord> kAttemptColumns[] = {
     column<&AttemptRecord::attempt>("attempt"),

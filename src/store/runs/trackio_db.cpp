@@ -5,7 +5,7 @@
 namespace olmo::store {
 namespace {
 
-constexpr char kTables[] = R"sql(
+constexpr char kTrackioTables[] = R"sql(
 CREATE TABLE IF NOT EXISTS metrics (
   id INTEGER PRIMARY KEY AUTOINCREMENT, run_id TEXT NOT NULL, timestamp TEXT NOT NULL,
   run_name TEXT NOT NULL, step INTEGER NOT NULL, metrics TEXT NOT NULL, log_id TEXT, space_id TEXT);
@@ -28,7 +28,7 @@ TrackioDb::TrackioDb(const std::filesystem::path& path)
     : is_new_(!is_there(path)), db_(path, OpenMode::kCreate) {
   require_trackio();
   transaction_.emplace(db_);
-  db_.execute(kTables);
+  db_.execute(kTrackioTables);
 }
 
 TrackioDb::~TrackioDb() {

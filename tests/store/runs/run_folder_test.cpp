@@ -302,7 +302,7 @@ TEST_CASE("who writes to a run folder is seen: none, a process that runs, one th
   {
     const RunLock lock(folder.path());
     const auto writer = writer_of(folder.path());
-    CHECK(writer.state == State::kRuns);
+    CHECK(writer.state == State::kHolds);
     CHECK(says(writer.words, std::to_string(::getpid())));
   }
   CHECK(writer_of(folder.path()).state == State::kNone);
