@@ -100,7 +100,7 @@ build() {
     export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
   fi
   say "building in $build_dir"
-  cmake -S "$root" -B "$build_dir" -G Ninja -DCMAKE_BUILD_TYPE=Release "${options[@]}" >"$log" 2>&1 9>&- || {
+  cmake -S "$root" -B "$build_dir" -G Ninja -DCMAKE_BUILD_TYPE=Release -DOLMO_UNITY=ON "${options[@]}" >"$log" 2>&1 9>&- || {
     sed -n '/CMake Error/,$p' "$log" | head -30 >&2
     fail "the build could not be configured; the whole log is $log"
   }

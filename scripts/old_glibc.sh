@@ -79,7 +79,7 @@ link_old() {
   shift 3
   objects=$(ninja -C "$build_dir" -t commands -s "$target" | tr ' ' '\n' | grep -E '^[^/-].*\.(o|a)$' | grep -vxF "$target" | sort -u)
   # shellcheck disable=SC2086
-  (cd "$build_dir" && g++ --sysroot="$sysroot" -B"$sysroot/usr/$archives" -s -o "$out" -Wl,--start-group $objects "$@" -Wl,--end-group \
+  (cd "$build_dir" && g++ --sysroot="$sysroot" -B"$sysroot/usr/$archives" -s -Wl,--gc-sections -o "$out" -Wl,--start-group $objects "$@" -Wl,--end-group \
     "$sysroot/usr/$archives/libnewer_glibc.a" -lpthread -ldl -lrt) || fail "$target cannot be linked with glibc $glibc"
 }
 

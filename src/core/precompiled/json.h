@@ -1,4 +1,4 @@
-// The JSON library, precompiled for the files that include it (src/precompiled.cmake).
+// The JSON library, precompiled for the files that include it (src/compile_units.cmake).
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 // Headers of the standard library that most files parse, precompiled for all
-// (src/precompiled.cmake).
+// (src/compile_units.cmake).
 #pragma once
 
 #include <algorithm>
