@@ -4,7 +4,12 @@
 #   The choice is made when CMake runs: a file that includes more since then only compiles more slowly.
 # - With OLMO_UNITY the files of a folder that have the same precompiled header are compiled as one.
 option(OLMO_PCH "Give each file the precompiled header of what it includes" ON)
-option(OLMO_UNITY "Compile the files of a folder together: a third less time for all, more for one that was edited" OFF)
+option(OLMO_UNITY "Compile the files of a folder together (GCC): a third less time for all, more for one that was edited" OFF)
+# Clang puts the tables of exceptions of a file's functions into one section: the linker cannot drop those of functions that nothing calls,
+# and the program without LibTorch would lack the types that these tables name.
+if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(OLMO_UNITY OFF)
+endif()
 
 # Sets `result` to those of tensor, json and operations (headers that are long to parse) that the file includes, through any number of
 # our own headers.
@@ -108,7 +113,7 @@ function(olmo_compile_units target)
     if(OLMO_UNITY)
       set_target_properties(${part} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
       # GCC gives this warning for whatever file is not the one that it was started for.
-      target_compile_options(${part} PRIVATE -ffunction-sections -fdata-sections $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+      target_compile_options(${part} PRIVATE -ffunction-sections -fdata-sections -Wno-subobject-linkage)
     endif()
     list(APPEND rest $<TARGET_OBJECTS:${part}>)
     # Making a header costs what it saves four units.
