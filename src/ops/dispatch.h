@@ -18,7 +18,7 @@
 /// How an op's .cpp reaches the copies of its kernel that olmo_isa_kernels compiles: declares
 /// `const Type name` of each instruction set's namespace (defined by a file in kernels/)
 /// and the function `const Type& name##_for(Isa)` that picks one. Use it inside namespace olmo::ops
-/// of the op's .cpp.
+/// of the op's .cpp, or in shared_kernels.h for what several operations take.
 #if defined(__x86_64__)
 #define OLMO_ISA_TABLE(Type, name)                               \
   namespace isa_plain {                                          \
