@@ -12,8 +12,6 @@
 namespace olmo::test {
 namespace {
 
-const fs::path kGolden = fs::path(OLMO_TEST_DATA) / "eval/golden";
-
 /// Where the libraries of CUDA's emulated device are, and how it works.
 struct Cuda {
   Environment libraries{"OLMO_GPU_LIBRARIES", OLMO_FAKE_CUDA};

@@ -22,7 +22,6 @@ namespace olmo::test {
 namespace {
 
 const fs::path kRoot = OLMO_SOURCE_DIR;
-const fs::path kGolden = fs::path(OLMO_TEST_DATA) / "eval/golden";
 
 std::string replaced(std::string text, const std::string& before, const std::string& after) {
   const auto at = text.find(before);

@@ -10,7 +10,6 @@
 namespace olmo::test {
 namespace {
 
-const fs::path kGolden = fs::path(OLMO_TEST_DATA) / "eval/golden";
 constexpr char kTasks[] = "arc_easy,arc_challenge,boolq,hellaswag,openbook_qa,piqa,sciq,winogrande";
 constexpr char kLength[] = "96";  ///< to which the references cut requests
 /// Sums of up to some hundred log-probabilities of this size differ by 2.3e-5 at most.

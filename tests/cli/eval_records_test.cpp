@@ -11,8 +11,6 @@
 namespace olmo::test {
 namespace {
 
-const fs::path kGolden = fs::path(OLMO_TEST_DATA) / "eval/golden";
-
 /// Two databases with imported logs, a and b, and a checkpoint to be evaluated.
 class JoinScene {
  public:

@@ -14,8 +14,6 @@
 namespace olmo::test {
 namespace {
 
-const fs::path kGolden = fs::path(OLMO_TEST_DATA) / "eval/golden";
-
 /// A folder in which the golden model is evaluated on made-up documents.
 class EvaluationScene {
  public:

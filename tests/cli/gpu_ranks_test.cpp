@@ -11,7 +11,6 @@
 namespace olmo::test {
 namespace {
 
-const fs::path kGolden = fs::path(OLMO_TEST_DATA) / "eval/golden";
 const Words kShort = {"stop_at=4", "hash_interval=4"};
 
 /// The variables of emulated GPUs.

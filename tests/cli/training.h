@@ -13,6 +13,9 @@ namespace olmo::test {
 namespace fs = std::filesystem;
 using Words = std::vector<std::string>;
 
+/// A small model, its tokenizer, and what the reference evaluators make of it.
+inline const fs::path kGolden = fs::path(OLMO_TEST_DATA) / "eval/golden";
+
 inline Ended harness(const fs::path& output, Words arguments,
                      std::optional<rlim_t> file_size = std::nullopt) {
   arguments.insert(arguments.begin(), OLMO_BINARY);

@@ -1,20 +1,11 @@
 #include "model/held_units.h"
 
+#include "model/thirds.h"
 #include "support/catch.h"
 #include "support/model_config_json.h"
 
 using namespace olmo;
 using namespace olmo::model;
-
-namespace {
-
-NamedTensors thirds(const ModelConfig& config) {
-  NamedTensors tensors = make_tensors(parameter_specs(config));
-  for (const auto& [name, tensor] : tensors) tensor.fill_(1.0 / 3);  // not a number of bf16
-  return tensors;
-}
-
-}  // namespace
 
 TEST_CASE("one process answers every unit with its parameters themselves", "[model]") {
   const auto config = test::tiny_config();

@@ -5,6 +5,7 @@
 #include "core/compute/named_tensors.h"
 #include "model/memory.h"
 #include "model/olmo.h"
+#include "model/thirds.h"
 #include "support/catch.h"
 
 using namespace olmo;
@@ -22,12 +23,6 @@ ModelConfig small(bool tied) {
   config.weight_tying = tied;
   config.eos_token_id = config.pad_token_id = 1;
   return config;
-}
-
-NamedTensors thirds(const ModelConfig& config) {
-  NamedTensors tensors = make_tensors(parameter_specs(config));
-  for (const auto& [name, tensor] : tensors) tensor.fill_(1.0 / 3);  // not a number of bf16
-  return tensors;
 }
 
 bool is_bf16(const at::Tensor& tensor) { return tensor.scalar_type() == at::kBFloat16; }
