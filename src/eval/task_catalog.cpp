@@ -362,8 +362,8 @@ Task TaskCatalog::resolve_one(const std::string& name, std::string_view conventi
   bool answers_only = false;
   const Target target = find(name, answers_only);
   const Entry& entry = entries_.at(target.task);
-  const Convention& used =
-      find_convention(target.convention.empty() ? convention : target.convention);
+  const std::string_view wanted = target.convention.empty() ? convention : target.convention;
+  const Convention& used = find_convention(wanted);
   const Json& own =
       entry.keys->value(target.variant.empty() ? "conventions" : "variants", Json::object());
   const std::string part = target.variant.empty() ? std::string(used.name) : target.variant;

@@ -139,9 +139,9 @@ TEST_CASE("documents have the perplexity of lm-eval's rolling windows", "[cli]")
     const auto& row = rows[i];
     const auto& document = evaluation.documents()[i];
     INFO(row.dump());
-    CHECK(document.document == row.at("document"));
-    CHECK(document.source == row.at("source"));
-    CHECK(document.subdomain == row.at("subdomain"));
+    CHECK(row.at("document") == document.document);
+    CHECK(row.at("source") == document.source);
+    CHECK(row.at("subdomain") == document.subdomain);
     CHECK(document.tokens == row.at("tokens"));
     CHECK(document.windows == row.at("windows"));
     CHECK(document.bytes == row.at("bytes"));

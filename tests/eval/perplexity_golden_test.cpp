@@ -62,7 +62,7 @@ void check_documents(const std::vector<Json>& goldens, const std::vector<Documen
     const Json& golden = goldens[static_cast<std::size_t>(row.index)];
     const Json& expected = golden.at("catwalk").at(length);
     INFO(row.document << " in windows of " << length);
-    CHECK(row.document == golden.at("key"));
+    CHECK(golden.at("key") == row.document);
     CHECK(row.nll == Approx(-expected.at("sum_logits").get<double>()).epsilon(1e-5));
     CHECK(row.windows == expected.at("n_windows"));
     CHECK(row.tokens == golden.at("n_tokens"));
