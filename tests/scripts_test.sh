@@ -31,7 +31,7 @@ expect "sanitizers without a home" 2 "^sanitize.sh: this user has no home" "${no
 fake getent 'echo "user:x:1000:1000:A User:/users/a:/bin/bash"'
 expect "a home that the list of users tells" 0 "^/users/a/.cache/olmo-harness$" "${no_home[@]}" bash -c "$(declare -f in_needs); in_needs 'echo \$cache'"
 rm "$work/bin/getent"
-for each in build build_arm64 check_gpu_kernels fuzz package prove_gpu quickstart release sample_report sanitize serve_pictures test tidy verdict_simulation; do
+for each in build build_arm64 check_gpu_kernels fuzz on_debian package prove_gpu quickstart release sample_report sanitize serve_pictures test tidy verdict_simulation; do
   expect "help of $each.sh" 0 . "scripts/$each.sh" --help
 done
 for each in against_olmo determinism_table real_pairs report_picture same_bits; do
@@ -41,6 +41,7 @@ expect "a simulation without tests" 2 "^verdict_simulation.sh: .*none is no prog
 expect "a simulation of no times" 2 "^verdict_simulation.sh: TIMES must be a whole number above 0, got 'x'" scripts/verdict_simulation.sh x
 expect "a sample report without a program" 2 "^sample_report.sh: expected the program, got ''" scripts/sample_report.sh
 expect "kernels of no build" 2 "^check_gpu_kernels.sh: .*none is no folder of a build" scripts/check_gpu_kernels.sh "$work/none"
+expect "another system without a command" 2 "^on_debian.sh: which release, and which command\?" scripts/on_debian.sh trixie
 # Folders that the user names are below the one where the user is.
 from_elsewhere() { (mkdir -p "$work/elsewhere" && cd "$work/elsewhere" && "$@"); }
 expect "a LibTorch named from elsewhere" 2 "^build.sh: $work/elsewhere/torch is no LibTorch" from_elsewhere "$root/scripts/build.sh" --libtorch torch
