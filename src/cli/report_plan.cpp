@@ -144,7 +144,7 @@ std::vector<report::PlannedTask> recorded_tasks(const report::SideRecords& recor
     tasks.push_back({.name = task.task,
                      .instances = std::ssize(task.instances),
                      .discordance = count > 0 ? sum / count : kUsualDiscordance,
-                     .has_more = task.asked.limit == std::ssize(task.instances)});
+                     .may_have_more = task.asked.limit == std::ssize(task.instances)});
   }
   return tasks;
 }

@@ -110,7 +110,7 @@ TaskPlan plan_macro(const std::vector<PlannedTask>& tasks, double margin) {
     discordance.push_back(task.discordance);
     instances.push_back(task.instances);
     plan.instances += task.instances;
-    plan.has_more = plan.has_more || task.has_more;
+    plan.may_have_more = plan.may_have_more || task.may_have_more;
     plan.discordance += task.discordance / static_cast<double>(tasks.size());
   }
   const auto limits = macro_limits(discordance, instances);
@@ -128,9 +128,9 @@ std::string advice_on(const std::vector<TaskPlan>& tasks) {
                      " pp with a probability of " + percent(best.power);
   if (best.power < kPower)
     text += "; its " + std::to_string(best.instances) + " instances" +
-            (best.has_more ? "" : ", which are all there are,") + " certify ±" +
+            (best.may_have_more ? "" : ", which are all there are,") + " certify ±" +
             three_digits(100 * best.certifiable) + " pp with " + percent(kPower) + ": " +
-            (best.has_more ? "score more of them, " : "") +
+            (best.may_have_more ? "score more of them if the set has more, " : "") +
             "declare that margin before the comparison, or average over more tasks";
   const auto weak =
       std::count_if(tasks.begin() + 1, tasks.end(), [](const auto& t) { return t.power < kPower; });
@@ -156,7 +156,7 @@ Plan make_plan(const PlanFacts& facts) {
   for (const auto& task : facts.tasks)
     plan.tasks.push_back({task.name, task.instances, task.discordance, facts.task_margin,
                           paired_power(task.discordance, task.instances, facts.task_margin),
-                          certifiable(task), task.has_more});
+                          certifiable(task), task.may_have_more});
   if (!plan.tasks.empty()) plan.task_advice = advice_on(plan.tasks);
   if (plan.tables.empty() && plan.tasks.empty())
     throw Error(ErrorKind::kUsage, "plan: nothing is known of chance, so nothing can be planned");

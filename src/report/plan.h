@@ -14,8 +14,8 @@ namespace olmo::report {
 struct PlannedTask {
   std::string name;
   std::int64_t instances = 0;
-  double discordance = 0;  ///< share that exactly one of two equal models gets right
-  bool has_more = false;   ///< the set has more instances than these
+  double discordance = 0;      ///< share that exactly one of two equal models gets right
+  bool may_have_more = false;  ///< a limit was reached: the set may have more instances
 };
 
 /// What is known or assumed of chance. What is absent is not planned.
@@ -46,10 +46,10 @@ struct TaskPlan {
   std::string name;  ///< of a task; "macro average"
   std::int64_t instances = 0;
   double discordance = 0;
-  double margin = 0;       ///< asked for; a fraction
-  double power = 0;        ///< at that margin
-  double certifiable = 0;  ///< the margin that is certified with kPower
-  bool has_more = false;   ///< there are more instances than these
+  double margin = 0;           ///< asked for; a fraction
+  double power = 0;            ///< at that margin
+  double certifiable = 0;      ///< the margin that is certified with kPower
+  bool may_have_more = false;  ///< of one of the tasks, at least
 };
 
 struct Plan {
