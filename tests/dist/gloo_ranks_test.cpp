@@ -273,7 +273,7 @@ TEST_CASE("worlds of one process that several threads use do not disturb each ot
   });
 }
 
-TEST_CASE("a world, and then a device", "[.dist-device]") {
+TEST_CASE("a world and then a device", "[.dist-device]") {
   run_gloo_ranks(2, [](Communicator& ranks) { ranks.barrier(); });
   TcpPlace place{"127.0.0.1", 0};
   host_tcp_store(place)->set("x", "1");
@@ -284,7 +284,7 @@ TEST_CASE("a world, and then a device", "[.dist-device]") {
 TEST_CASE("ranks that meet before the device is opened do not hide it from LibTorch", "[dist]") {
   const test::TemporaryDirectory folder;
   const auto ended =
-      test::Child({"/proc/self/exe", "a world, and then a device"}, folder / "child").wait();
+      test::Child({"/proc/self/exe", "a world and then a device"}, folder / "child").wait();
   INFO(ended.out);
   CHECK(ended.code == 0);
 }
