@@ -3,7 +3,7 @@
 # a fresh machine. This is how newer compilers and libraries are tried; Debian 13 has GCC 13, as Ubuntu 24.04 does, and Catch2 3.
 #   scripts/on_debian.sh [--with PACKAGE]... RELEASE COMMAND...
 #   scripts/on_debian.sh trixie scripts/test.sh
-#   CC=gcc-13 CXX=g++-13 scripts/on_debian.sh --with g++-13 trixie scripts/test.sh
+#   CC=gcc-13 CXX=g++-13 scripts/on_debian.sh --with g++-13 trixie scripts/build.sh  # its Catch2 does not link with GCC 13
 # Needs root on Debian or Ubuntu. The system stays in the cache ($OLMO_HARNESS_CACHE, else ~/.cache/olmo-harness), the source and what was
 # built in its folder /src until the next start.
 set -euo pipefail
@@ -52,10 +52,6 @@ within() {
   ' - "$@"
 }
 
-log=$(mktemp)
-{ within apt-get update -q && within apt-get install -y -q --no-install-recommends "${packages[@]}"; } >"$log" 2>&1 || {
-  show_failure "$log"
-  fail "apt could not install ${packages[*]}"
-}
-rm -f "$log"
+# shellcheck disable=SC2016
+within env -C /src bash -c 'set -euo pipefail; root=$PWD; script=on_debian.sh; source scripts/needs.sh; install "$@"' - "${packages[@]}"
 within env -C /src "$@"
