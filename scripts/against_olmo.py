@@ -5,6 +5,7 @@ Needs: pip install 'ai2-olmo[train]==0.6.0' torch==2.11.0 numpy==2.4.6 h5py
 Run:   scripts/against_olmo.py HARNESS [--seeds FIRST LAST] [--jobs N] [--output reports/against_olmo.md]
 
 A seed decides a whole config: model, optimizer, schedule, batches, data, precision. Keys are left out at random, so that defaults are compared, too.
+Some seeds also decide a second config, which goes on from the last checkpoint of the first.
 Counters, learning rates and limits must be equal. Losses, norms, gradients and weights are held to how far the reference comes from itself: in
 fp32 when its initial weights differ by half an ulp, and in float64; in bf16 when what it rounds differs before by 2^-22. Exits 1 if a training
 is more than LIMIT times that away. Before it is called so, the reference is run MORE times: a step of LionW that turns a sign is rare, and large.
@@ -13,6 +14,7 @@ import argparse
 import collections
 import concurrent.futures
 import datetime
+import logging
 import math
 import multiprocessing
 import os
@@ -34,27 +36,42 @@ LIMIT, MORE = 3, 40
 FLOOR = {"loss": 2e-6, "z-loss": 1e-7, "gradient norm": 1e-5, "first gradient": 1e-6, "weights": 1e-5}
 EXACT = ("step", "epoch", "tokens", "lr", "max_grad_norm")
 
-Result = collections.namedtuple("Result", "seed group documents activation steps told wrong distance spread again", defaults=(False,))
+Result = collections.namedtuple("Result", "seed group documents activation branch steps told wrong distance spread again", defaults=(False,))
 
 
-def train_here(harness, config, weights, folder):
-    """As reference_trainer.train: steps, first moments after the first step, weights at the end."""
+def run_here(harness, config, start, run):
+    """Trains, and returns the facts of every step."""
+    random_trainings.run_harness(
+        [harness, "train", config, start, "--run-dir", run, f"save_folder={run}", "save_interval=1", "threads=1"])
+    with sqlite3.connect(run / "run.db") as database:
+        database.row_factory = sqlite3.Row
+        return [dict(row, total_grad_norm=row["grad_norm"]) for row in database.execute("SELECT * FROM steps ORDER BY step")]
+
+
+def tensors(checkpoint, group):
     import h5py
     import numpy as np
     import torch
 
+    with h5py.File(checkpoint / "checkpoint.h5") as file:
+        return {name: torch.from_numpy(np.asarray(file[group][name])).double() for name in file[group]}
+
+
+def branch_of(seed, drawn, last_step, file):
+    """The file of a config that goes on from the last step of the drawn training; None for most seeds."""
+    settings = random_trainings.random_branch(seed, drawn, last_step["step"], last_step["tokens"])
+    return settings and random_trainings.write_config(random_trainings.with_settings(drawn.config, settings), file)
+
+
+def train_here(harness, seed, drawn, folder):
+    """As reference_trainer.train: steps, first moments after the first step, weights at the end. And the file of a branch, if there is one."""
     run = folder / "run"
-    random_trainings.run_harness(
-        [harness, "train", config, f"load_weights={weights}", "--run-dir", run, f"save_folder={run}", "save_interval=1", "threads=1"])
-
-    def tensors(step, group):
-        with h5py.File(run / step / "checkpoint.h5") as file:
-            return {name: torch.from_numpy(np.asarray(file[group][name])).double() for name in file[group]}
-
-    with sqlite3.connect(run / "run.db") as database:
-        database.row_factory = sqlite3.Row
-        steps = [dict(row, total_grad_norm=row["grad_norm"]) for row in database.execute("SELECT * FROM steps ORDER BY step")]
-    return steps, tensors("step1", "optim/exp_avg"), tensors("latest", "model")
+    steps = run_here(harness, folder / "config.yaml", f"load_weights={folder}/initial.pt", run)
+    first = tensors(run / "step1", "optim/exp_avg")
+    branch = branch_of(seed, drawn, steps[-1], folder / "branch.yaml")
+    if branch and (more := run_here(harness, branch, f"load_path={run}/step{steps[-1]['step']}", folder / "branch")):
+        steps, run = steps + more, folder / "branch"
+    return (steps, first, tensors(run / "latest", "model")), branch
 
 
 def distance(a, b, initial):
@@ -79,20 +96,20 @@ def unequal(found, reference):
             if (x[key] is None) != (y[key] is None) or (y[key] is not None and not math.isclose(x[key], y[key], rel_tol=1e-12))]
 
 
-def moved(trainer, config, initial, bf16, seeds):
+def moved(train, initial, bf16, seeds):
     """Trainings by the reference from which it may differ as much as we may."""
     if bf16:
-        return [trainer.train(config, initial, "noisy", seed) for seed in seeds]
+        return [train(initial, "noisy", seed) for seed in seeds]
     import trajectory_spread
-    return [trainer.train(config, trajectory_spread.perturbed(initial, seed), "fp32") for seed in seeds]
+    return [train(trajectory_spread.perturbed(initial, seed), "fp32") for seed in seeds]
 
 
-def references(trainer, config, initial, bf16):
+def references(train, initial, bf16):
     """The reference, and the others."""
     if bf16:
-        return trainer.train(config, initial, "bf16"), moved(trainer, config, initial, bf16, range(1, 7))
-    others = moved(trainer, config, initial, bf16, range(1, 9))
-    return trainer.train(config, initial, "fp32"), [*others, trainer.train(config, initial, "fp64")]
+        return train(initial, "bf16"), moved(train, initial, bf16, range(1, 7))
+    others = moved(train, initial, bf16, range(1, 9))
+    return train(initial, "fp32"), [*others, train(initial, "fp64")]
 
 
 def judged(result, reference, others, initial):
@@ -103,6 +120,7 @@ def judged(result, reference, others, initial):
 
 def compare(harness, seed):
     warnings.filterwarnings("ignore")
+    logging.disable(logging.WARNING)  # the trainer tells that it finds no random state of a GPU
     import reference_trainer as trainer
     torch = trainer.torch
     torch.set_num_threads(1)
@@ -116,19 +134,23 @@ def compare(harness, seed):
         config = random_trainings.write_files(drawn, seed, folder)
         initial = trainer.initial_weights(config, seed)
         torch.save(initial, folder / "initial.pt")
-        found = train_here(harness, config, folder / "initial.pt", folder)
-        reference, others = references(trainer, config, initial, bf16)
+        found, branch = train_here(harness, seed, drawn, folder)
+
+        def train(weights, arithmetic, noise=0):
+            return trainer.train(config, weights, arithmetic, noise, branch)
+
+        reference, others = references(train, initial, bf16)
         exact = {name: weight.double() for name, weight in initial.items()}
         wrong = unequal(found[0], reference[0])
-        result = Result(seed, group, documents, activation, len(reference[0]), "", wrong, {} if wrong else distance(found, reference, exact), {})
+        result = Result(seed, group, documents, activation, bool(branch), len(reference[0]), "", wrong, {} if wrong else distance(found, reference, exact), {})
         result = judged(result, reference, others, exact)
         if wrong or not is_far(result):
             return result
-        more = moved(trainer, config, initial, bf16, range(len(others) + 1, len(others) + 1 + MORE))
+        more = moved(train, initial, bf16, range(len(others) + 1, len(others) + 1 + MORE))
         return judged(result, reference, others + more, exact)._replace(again=True)
     except random_trainings.Ended as ended:
         told = str(ended).replace(f"{folder}/", "")
-        return Result(seed, group, documents, activation, 0, told, [] if ended.code == random_trainings.USAGE_ERROR else [told], {}, {})
+        return Result(seed, group, documents, activation, False, 0, told, [] if ended.code == random_trainings.USAGE_ERROR else [told], {}, {})
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -175,6 +197,8 @@ def report(results, versions, command):
         + ("**none is further from the reference than it may be**." if not far else f"**{len(far)} are further from the reference than they may be**."),
         f"Attention keeps to documents in {sum(result.documents for result in results if result.distance)} of them; the MLP has "
         + ", ".join(f"{name} in {sum(result.activation == name for result in results if result.distance)}" for name in ("gelu", "relu")) + ".",
+        f"{sum(result.branch for result in results if result.distance)} go on from the last checkpoint with another config (`load_path`): another batch size,",
+        "schedule or order of the data, `reset_optimizer_state`, `reset_trainer_state`, `restore_dataloader`, `epoch`, `fast_forward_batches`.",
         "Step, epoch, tokens, learning rate and clipping limit are equal in every step." if not any(result.wrong for result in results) else "", "",
         "A cell has the median and the largest distance between both, as a multiple of how far the reference comes from itself, and the largest",
         f"distance itself. A training is too far at {LIMIT} times. How far the reference comes from itself is the largest of a few runs: in fp32 eight",

@@ -1,5 +1,6 @@
 #include "train/beginning.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -8,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/files/input_file.h"
+#include "core/text/text.h"
 #include "models/read_weights.h"
 #include "store/checkpoint/checkpoint_folder.h"
 #include "store/foreign/find_weights.h"
@@ -75,6 +77,59 @@ std::optional<std::string> note_of_new_warmup(const Start& start,
          std::to_string(done.tokens) + " tokens";
 }
 
+/// Settings of the optimizer that OLMo would take from the checkpoint, and not from the config: its
+/// Trainer.load_trainer_state_dict sets a weight decay anew, unless it was 0.
+std::vector<std::string> settings_kept_by_olmo(const Start& start,
+                                               const config::TrainConfig& config) {
+  if (config.reset_optimizer_state) return {};
+  std::vector<std::string> kept = {"betas", "eps"};
+  if (config.reset_trainer_state || saved_setting(start, "weight_decay") == 0)
+    kept.emplace_back("weight_decay");
+  return kept;
+}
+
+/// What a training does otherwise than the one whose checkpoint it takes over, or than OLMo would.
+void add_notes_of_branch(std::vector<std::string>& notes, const Start& start,
+                         const config::TrainConfig& config, const DataBatches& batches) {
+  const Json now = to_json(config)["optimizer"];
+  for (const auto& key : settings_kept_by_olmo(start, config)) {
+    const Json saved = saved_setting(start, key);
+    if (saved.is_null() || saved == now[key]) continue;
+    notes.push_back("`optimizer." + key + "` is " + now[key].dump() +
+                    ", where OLMo would go on with that of " + start.path.string() + ", " +
+                    saved.dump());
+  }
+  if (auto note = note_of_new_warmup(start, config)) notes.push_back(std::move(*note));
+  const DataPosition begin = begin_of_branch(start.saved, config);
+  if (config.reset_trainer_state || begin == start.saved.position) return;
+  const DataPosition next = position_of_step(begin, batches, begin.step + 1);
+  notes.push_back("the data go on with instance " + std::to_string(next.instance) + " of epoch " +
+                  std::to_string(next.epoch) + "; " + start.path.string() +
+                  " stands before instance " + std::to_string(start.saved.position.instance) +
+                  " of epoch " + std::to_string(start.saved.position.epoch));
+}
+
+/// OLMo's Trainer.fit takes max_duration for as many epochs as it has with batches of this size,
+/// and ends with the last one: before max_duration where epochs were skipped or batches were
+/// larger.
+std::optional<std::string> note_of_last_epoch(const config::TrainConfig& config,
+                                              const config::CountedStep& done,
+                                              const DataPosition& begin,
+                                              const DataBatches& batches) {
+  const auto per_epoch = static_cast<std::int64_t>(batches.from(0));
+  auto last = optim::max_steps(config.max_duration, config::progress_at(config, done, per_epoch));
+  const auto epochs = batches.epochs_of(static_cast<std::uint64_t>(last));
+  const auto end = static_cast<std::int64_t>(last_step_of_epochs(begin, batches, epochs));
+  last = std::min(last, config.stop_at.value_or(last));
+  if (end >= last || done.step >= last) return std::nullopt;
+  const std::string at_end = std::to_string(end);
+  return (end > done.step ? "OLMo would end with step " + at_end : "OLMo would train no step") +
+         ": it takes `max_duration` for " + counted(static_cast<std::int64_t>(epochs), "epoch") +
+         " of " + counted(per_epoch, "step") + ", and the training begins with instance " +
+         std::to_string(begin.instance) + " of epoch " + std::to_string(begin.epoch) +
+         (end > done.step ? "; stop_at=" + at_end + " ends it there" : "");
+}
+
 /// Where the weights of load_weights are read, if a start reads any.
 std::optional<fs::path> find_weights(const Resumption& resumption,
                                      const config::TrainConfig& config) {
@@ -124,29 +179,20 @@ std::optional<Start> find_load_path(const config::TrainConfig& config, const Rea
   return start;
 }
 
-std::vector<std::string> notes_of_branch(const Start& start, const config::TrainConfig& config,
-                                         std::uint64_t instances) {
-  std::vector<std::string> notes;
-  const Json now = to_json(config)["optimizer"];
-  std::vector<std::string> kept_by_olmo = {"betas", "eps"};
-  if (config.reset_trainer_state) kept_by_olmo.emplace_back("weight_decay");
-  if (config.reset_optimizer_state) kept_by_olmo.clear();
-  for (const auto& key : kept_by_olmo) {
-    const Json saved = saved_setting(start, key);
-    if (saved.is_null() || saved == now[key]) continue;
-    notes.push_back("`optimizer." + key + "` is " + now[key].dump() +
-                    ", where OLMo would go on with that of " + start.path.string() + ", " +
-                    saved.dump());
-  }
-  if (auto note = note_of_new_warmup(start, config)) notes.push_back(std::move(*note));
-  const DataPosition begin = begin_of_branch(start.saved, config);
-  if (config.reset_trainer_state || begin == start.saved.position) return notes;
+std::vector<std::string> notes_of_beginning(const std::optional<Start>& taken,
+                                            const config::TrainConfig& config,
+                                            std::uint64_t instances) {
   const DataBatches batches{instances, static_cast<std::uint64_t>(config.global_train_batch_size)};
-  const DataPosition next = position_of_step(begin, batches, begin.step + 1);
-  notes.push_back("the data go on with instance " + std::to_string(next.instance) + " of epoch " +
-                  std::to_string(next.epoch) + "; " + start.path.string() +
-                  " stands before instance " + std::to_string(start.saved.position.instance) +
-                  " of epoch " + std::to_string(start.saved.position.epoch));
+  std::vector<std::string> notes;
+  DataPosition begin = config::batch_config(config).begin;
+  config::CountedStep done;
+  if (taken) {
+    begin = begin_of_branch(taken->saved, config);
+    done = planned_start(*taken, StartOf::kAnother, config).done;
+    add_notes_of_branch(notes, *taken, config, batches);
+  }
+  if (auto note = note_of_last_epoch(config, done, begin, batches))
+    notes.push_back(std::move(*note));
   return notes;
 }
 
@@ -162,14 +208,16 @@ PlannedStart check_beginning(const SessionOptions& options, const config::TrainC
   problems.check([&] {
     if (resumption.start) {
       planned = planned_start(*resumption.start, StartOf::kThisRun, config);
-    } else if (const auto taken = find_load_path(config)) {
-      planned = planned_start(*taken, StartOf::kAnother, config);
-      if (!ready.batches) return;
-      for (auto& note : notes_of_branch(*taken, config, ready.batches->dataset().size()))
-        ready.notes.push_back(std::move(note));
-    } else if (const auto weights = find_weights(resumption, config)) {
-      models::read_weights(*weights, config.model);
+      return;
     }
+    const auto taken = find_load_path(config);
+    if (taken) planned = planned_start(*taken, StartOf::kAnother, config);
+    if (ready.batches) {
+      for (auto& note : notes_of_beginning(taken, config, ready.batches->dataset().size()))
+        ready.notes.push_back(std::move(note));
+    }
+    const auto weights = taken ? std::nullopt : find_weights(resumption, config);
+    if (weights) models::read_weights(*weights, config.model);
   });
   problems.check([&] { require_writable_folder(options.run_dir); });
   problems.check([&] { store::require_unlocked(options.run_dir); });

@@ -35,13 +35,14 @@ void require_place_for(const std::filesystem::path& database);
 std::optional<Start> find_load_path(const config::TrainConfig& config,
                                     const ReadStart& read = read_start);
 
-/// What a training does otherwise than the one whose checkpoint it takes over, or than OLMo would,
-/// where the config does not say it outright. `instances`: of its data.
-std::vector<std::string> notes_of_branch(const Start& start, const config::TrainConfig& config,
-                                         std::uint64_t instances);
+/// What a new training does otherwise than OLMo would, or than the training whose checkpoint it
+/// takes over, if it does, where the config does not say it outright. `instances`: of its data.
+std::vector<std::string> notes_of_beginning(const std::optional<Start>& taken,
+                                            const config::TrainConfig& config,
+                                            std::uint64_t instances);
 
 /// Adds what would keep a start from beginning in the run folder and the database, and to what is
-/// ready the notes on a branch. Returns where it would go on, if that is known. Reads only.
+/// ready the notes on its beginning. Returns where it would go on, if that is known. Reads only.
 PlannedStart check_beginning(const SessionOptions& options, const config::TrainConfig& config,
                              Preparation& ready, Problems& problems);
 

@@ -264,9 +264,8 @@ class Session {
     open_database();
     if (beginning_.start) return;
     beginning_.start = find_load_path(config_, read_any);
-    if (!beginning_.start) return;
     const auto instances = ready_.batches->dataset().size();
-    for (const auto& note : notes_of_branch(*beginning_.start, config_, instances)) {
+    for (const auto& note : notes_of_beginning(beginning_.start, config_, instances)) {
       log_line("note: " + note);
       beginning_.events.push_back({"note", note});
     }

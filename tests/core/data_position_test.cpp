@@ -56,3 +56,20 @@ TEST_CASE("a training that began at any step of another goes on through the same
       CHECK(position_of_step(begin, batches, later) == position_of_step(first, batches, later));
   }
 }
+
+TEST_CASE("epochs end where a training walks out of the last of them", "[core]") {
+  const DataBatches batches{.instances = 11, .batch_size = 2};
+  CHECK(batches.epochs_of(0) == 0);
+  CHECK(batches.epochs_of(5) == 1);
+  CHECK(batches.epochs_of(6) == 2);
+  for (std::uint64_t instance = 0; instance <= 12; ++instance) {
+    const DataPosition begin{.step = 7, .epoch = 1, .instance = instance};
+    CHECK(last_step_of_epochs(begin, batches, 1) == 7);
+    for (std::uint64_t epochs = 2; epochs < 5; ++epochs) {
+      const auto last = last_step_of_epochs(begin, batches, epochs);
+      INFO("from " << instance << ", " << epochs << " epochs");
+      CHECK(position_of_step(begin, batches, last + 1).epoch == epochs);
+      CHECK(position_of_step(begin, batches, last + 1).instance == 0);
+    }
+  }
+}

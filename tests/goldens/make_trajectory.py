@@ -142,14 +142,15 @@ def build_trainer(case, folder, init, dtype):
 
 
 def train(trainer, count):
-    """What olmo.train.Trainer.fit does for the data and the counters, around its train_step. Returns the facts of each
-    step and the weights at the end."""
+    """What olmo.train.Trainer.fit does for the data and the counters, around its train_step; but it ends with the last epoch of
+    max_duration, if that comes first. Returns the facts of each step and the weights at the end."""
     steps, epoch = [], trainer.epoch or 0
     while True:
         for batch in trainer.train_loader:
             groups = trainer.optim.param_groups
             used = groups[0]["max_grad_norm"]
             trainer.global_step += 1
+            trainer.global_train_examples_seen_this_epoch += batch["input_ids"].shape[0]
             trainer.global_train_tokens_seen += batch["input_ids"].numel()
             metrics = trainer.train_step(batch, reduce_global_loss=False)
             norm = math.sqrt(sum(float(p.detach().double().square().sum()) for p in trainer.model.parameters()))
@@ -162,6 +163,7 @@ def train(trainer, count):
             if len(steps) == count:
                 return steps, {n: p.detach().clone() for n, p in trainer.model.named_parameters()}
         epoch += 1
+        trainer.epoch, trainer.global_train_examples_seen_this_epoch = epoch, 0
         trainer.dataset.start_index = 0  # where the trainer went on from a checkpoint, it is not
         trainer.dataset.reshuffle(epoch)
 

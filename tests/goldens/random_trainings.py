@@ -4,6 +4,8 @@ Needs: numpy and PyYAML, to write the files
 """
 
 import collections
+import copy
+import functools
 import random
 import subprocess
 
@@ -125,10 +127,44 @@ def random_training(seed):
                  draw.random.random() < 0.2)
 
 
+def random_branch(seed, drawn, step, tokens):
+    """Settings, by their names with dots, of a training that goes on from the drawn one after its last step; None for most seeds."""
+    draw, config = Draw(f"branch of {seed}"), drawn.config
+    if draw.random.random() > 0.4:
+        return None
+    batch, micro = config["global_train_batch_size"], config["device_train_microbatch_size"]
+    if config["data"]["drop_last"]:  # the trainer refuses a batch that is not full
+        batch = draw.of(batch, *(n for n in (micro, 2 * micro, 3 * micro + 1) if n <= drawn.instances))
+    branch = dict(global_train_batch_size=batch)
+    draw.sometimes(0.2, branch, reset_trainer_state=(True,), restore_dataloader=(False,), epoch=(0, 1, 2), fast_forward_batches=(1, 2))
+    begins_anew = "reset_trainer_state" in branch or "restore_dataloader" in branch
+    if begins_anew or not config.get("max_grad_norm_ratio"):  # the trainer crashes where it has an average and no moments
+        draw.sometimes(0.2, branch, reset_optimizer_state=(True,))
+    draw.sometimes(0.3, branch, **{"optimizer.learning_rate": (1e-4, 2e-3), "data.seed": (2, 77), "max_grad_norm": (0.2, 2.0),
+                                   "softmax_auxiliary_loss": (True, False)})
+    if "reset_trainer_state" not in branch and config["optimizer"].get("weight_decay") != 0.0:  # else the trainer keeps the checkpoint's
+        draw.sometimes(0.3, branch, **{"optimizer.weight_decay": (0.0, 0.3)})
+    tokens_of_a_step = batch * config["model"]["max_sequence_length"]
+    if draw.random.random() < 0.4:
+        branch["scheduler"] = random_schedule(draw, tokens_of_a_step)
+    if begins_anew:
+        step = tokens = 0
+    more = draw.of(2, 4, 7)
+    return {**branch, "max_duration": draw.of(step + more, f"{tokens + more * tokens_of_a_step}T", "2ep", "4ep")}
+
+
+def with_settings(config, settings):
+    """The config with settings by their names with dots."""
+    config = copy.deepcopy(config)
+    for name, value in settings.items():
+        *groups, key = name.split(".")
+        functools.reduce(dict.__getitem__, groups, config)[key] = value
+    return config
+
+
 def write_files(drawn, seed, folder):
     """Token files, label masks and config.yaml. Half of the tokens are of seventeen kinds, so that there is something to learn."""
     import numpy as np
-    import yaml
     generator = np.random.default_rng(seed)
     length, vocabulary = (drawn.config["model"][key] for key in ("max_sequence_length", "vocab_size"))
     count = drawn.instances * length
@@ -151,6 +187,10 @@ def write_files(drawn, seed, folder):
         data["datasets"] = {f"label-{len(paths) - i}": [path] for i, path in enumerate(paths)}
     else:
         data["paths"] = paths
-    file = folder / "config.yaml"
-    file.write_text(yaml.safe_dump({**drawn.config, "save_folder": f"{folder}/reference", "save_overwrite": True}, sort_keys=False))
+    return write_config(drawn.config, folder / "config.yaml")
+
+
+def write_config(config, file):
+    import yaml
+    file.write_text(yaml.safe_dump({**config, "save_folder": f"{file.parent}/reference", "save_overwrite": True}, sort_keys=False))
     return file

@@ -16,6 +16,7 @@ import torch
 import torch.nn.functional as F
 from olmo.config import TrainConfig
 from olmo.model import OLMo, OLMoBlock
+from olmo.optim import BoltOnWarmupScheduler
 
 AUTOCAST = torch.autocast
 LINEAR, LAYER_NORM, EMBEDDING, VECTOR_NORM = F.linear, F.layer_norm, F.embedding, torch.linalg.vector_norm
@@ -123,19 +124,48 @@ def initial_weights(config_file, seed):
     return {name: weight.detach().clone() for name, weight in model.state_dict().items()}
 
 
-def train(config_file, weights, arithmetic, seed=0):
-    """Returns the facts of every step, the first moments after the first step, and the weights at the end."""
-    compute_as(arithmetic, seed)
+def trainer_of(config_file, weights, arithmetic):
     cfg = make_trajectory.for_one_process(TrainConfig.load(config_file))
     trainer = make_trajectory.trainer_of(cfg, weights, torch.float64 if arithmetic == "fp64" else torch.float32)
     trainer.dist_model = OneProcess(trainer.model, cfg.precision == "amp_bf16" and cfg.distributed_strategy == "fsdp")
     raise_logits(trainer)
+    return trainer
+
+
+def take_over(trainer, other):
+    """What Trainer.restore_checkpoint takes of a checkpoint of `other` after its last step, and what OLMo's scripts/train.py does around it."""
+    cfg = trainer.cfg
+    trainer.epoch = cfg.epoch
+    if not cfg.reset_optimizer_state:
+        trainer.optim.load_state_dict(other.optim.state_dict())
+    if not cfg.reset_trainer_state:
+        # trainer_state_dict() asks a GPU for its random state; none of its entries here is a random state.
+        trainer.load_trainer_state_dict(dict(
+            epoch=other.epoch or 0, global_step=other.global_step, global_train_examples_seen_this_epoch=other.global_train_examples_seen_this_epoch,
+            global_train_tokens_seen=other.global_train_tokens_seen, checkpoints=[], unsharded_checkpoints=[]))
+        if cfg.reset_optimizer_state:
+            trainer.scheduler = BoltOnWarmupScheduler.wrap(
+                trainer.scheduler, trainer.global_step, int(trainer.global_step + cfg.scheduler.t_warmup))
+
+
+def train(config_file, weights, arithmetic, seed=0, branch_file=None):
+    """Returns the facts of every step, the first moments after the first step, and the weights at the end; with `branch_file` of two trainings, of
+    which the second, of that config, goes on from the last step of the first."""
+    compute_as(arithmetic, seed)
+    trainer = trainer_of(config_file, weights, arithmetic)
     first = {}
 
     def keep_first(optimizer, args, kwargs):
         for name, parameter in trainer.model.named_parameters():
             first.setdefault(name, optimizer.state[parameter]["exp_avg"].double().clone())
 
-    trainer.optim.register_step_post_hook(keep_first)
+    hook = trainer.optim.register_step_post_hook(keep_first)
     steps, final = make_trajectory.train(trainer, trainer.max_steps)
+    if branch_file:
+        hook.remove()
+        branch = trainer_of(branch_file, trainer.model.state_dict(), arithmetic)
+        take_over(branch, trainer)
+        if branch.max_steps > branch.global_step:
+            more, final = make_trajectory.train(branch, branch.max_steps - branch.global_step)
+            steps += more
     return steps, first, {name: weight.double() for name, weight in final.items()}

@@ -16,6 +16,8 @@
 using namespace olmo;
 using namespace olmo::train;
 using Catch::Matchers::Contains;
+using Catch::Matchers::EndsWith;
+using Catch::Matchers::StartsWith;
 namespace fs = std::filesystem;
 
 namespace {
@@ -116,9 +118,9 @@ TEST_CASE("what a branch does otherwise than OLMo, and where its data go on, is 
   start.saved.position = {.step = 3, .epoch = 1, .instance = 8};
   const auto notes = [&](const std::vector<std::string>& settings) {
     std::vector<std::string> all = {"load_path=x", "global_train_batch_size=4",
-                                    "optimizer.betas=[0.5, 0.6]"};
+                                    "optimizer.betas=[0.5, 0.6]", "max_duration=9ep", "stop_at=4"};
     all.insert(all.end(), settings.begin(), settings.end());
-    return notes_of_branch(start, small_config("t.npy", all), 20);
+    return notes_of_beginning(start, small_config("t.npy", all), 20);
   };
   CHECK(notes({}).empty());
   CHECK(notes({"optimizer.betas=[0.5, 0.7]"}) ==
@@ -138,6 +140,10 @@ TEST_CASE("what a branch does otherwise than OLMo, and where its data go on, is 
   CHECK(notes({"optimizer.betas=[0, 0]", "reset_optimizer_state=true"}).empty());
   CHECK(notes({"optimizer.betas=[0, 0]", "reset_optimizer_state=true", "reset_trainer_state=true"})
             .empty());
+  start.contents.config = Json{{"optimizer", {{"betas", {0.5, 0.6}}, {"weight_decay", 0.0}}}};
+  CHECK(notes({"optimizer.weight_decay=0.0"}).empty());
+  CHECK(notes({"optimizer.weight_decay=0.3"}).size() == 1);  // OLMo sets no decay where none was
+  CHECK(notes({"optimizer.weight_decay=0.3", "reset_optimizer_state=true"}).empty());
 }
 
 TEST_CASE("a new warm-up that OLMo counts in steps, beside a schedule in tokens, is noted",
@@ -146,11 +152,11 @@ TEST_CASE("a new warm-up that OLMo counts in steps, beside a schedule in tokens,
   start.saved.position.step = start.saved.state.step = 3;
   start.saved.state.tokens = 3000;
   const auto notes = [&](const std::string& units, const std::string& warmup) {
-    return notes_of_branch(
+    return notes_of_beginning(
         start,
         small_config("t.npy", {"load_path=x", "reset_optimizer_state=true",
                                "scheduler.units=" + units, "scheduler.t_warmup=" + warmup}),
-        20);
+        2000);
   };
   CHECK(notes("steps", "2000").empty());
   CHECK(notes("tokens", "2998").empty());  // it ends with token 3001
@@ -159,6 +165,33 @@ TEST_CASE("a new warm-up that OLMo counts in steps, beside a schedule in tokens,
       std::vector<std::string>{
           "the learning rate is not warmed up anew: OLMo ends the new warm-up with token 3000, its "
           "step 3 plus `scheduler.t_warmup`, and x/step3 has seen 3000 tokens"});
+}
+
+TEST_CASE("where OLMo's last epoch ends before max_duration is noted", "[train]") {
+  Start start{"x/step3", store::test::example(3), {}};
+  start.contents.config = Json::object();
+  start.saved.position = {.step = 3, .epoch = 1, .instance = 8};
+  start.saved.state.step = 3;
+  const auto notes = [&](std::vector<std::string> settings, const std::optional<Start>& taken) {
+    settings.emplace_back("global_train_batch_size=4");
+    return notes_of_beginning(taken, small_config("t.npy", settings), 20);
+  };
+  CHECK(notes({"max_duration=2ep"}, start) ==
+        std::vector<std::string>{"OLMo would end with step 6: it takes `max_duration` for 2 epochs "
+                                 "of 5 steps, and the training begins with instance 8 of epoch 1; "
+                                 "stop_at=6 ends it there"});
+  CHECK(notes({"max_duration=2ep", "stop_at=6"}, start).empty());
+  CHECK(notes({"max_duration=2ep", "stop_at=7"}, start).size() == 1);
+  CHECK(notes({"max_duration=6"}, start).empty());
+  CHECK(notes({"max_duration=7"}, start).size() == 1);
+  CHECK(notes({"max_duration=3"}, start).empty());  // nothing is left to train here, either
+
+  const auto of_first = notes({"max_duration=1ep", "epoch=1"}, std::nullopt);
+  REQUIRE(of_first.size() == 1);
+  CHECK_THAT(of_first[0], StartsWith("OLMo would train no step: it takes `max_duration` for 1 ") &&
+                              EndsWith("begins with instance 0 of epoch 1"));
+  CHECK(notes({"max_duration=2ep"}, std::nullopt).empty());
+  CHECK(notes({"max_duration=7"}, std::nullopt).empty());
 }
 
 TEST_CASE("of a run that goes on, those weights are read that were recorded", "[train]") {
