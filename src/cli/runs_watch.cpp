@@ -76,6 +76,49 @@ int print_lines(std::vector<FollowedRun>& runs, std::chrono::seconds interval) {
   }
 }
 
+/// Reads what is new in the records. Returns whether nothing is left to be read now.
+bool look_at(std::vector<FollowedRun>& runs, Screen& screen) {
+  bool whole = true;
+  for (auto& run : runs) {
+    const bool failed = !run.problem().empty();
+    run.look(kRowsOfLook);
+    // It was opened again, and a warning of that may stand on the page.
+    if (failed && run.problem().empty()) screen.forget();
+    whole = whole && (run.curves().is_whole() || !run.problem().empty());
+  }
+  return whole;
+}
+
+/// What a key changes on a page with so many runs. Returns the exit code of one that ends it.
+std::optional<int> apply(Wish wish, FrameOptions& options, std::size_t runs) {
+  const std::size_t choices = runs > 1 ? runs + 1 : 1;
+  switch (wish) {
+    case Wish::kQuit:
+      return 0;
+    case Wish::kInterrupt:
+      return static_cast<int>(ErrorKind::kInterrupted);
+    case Wish::kPause:
+      options.paused = !options.paused;
+      break;
+    case Wish::kLogValues:
+      options.log_values = !options.log_values;
+      break;
+    case Wish::kLogSteps:
+      options.log_steps = !options.log_steps;
+      break;
+    case Wish::kNext:
+      options.selected = (options.selected + 1) % choices;
+      break;
+    case Wish::kBefore:
+      options.selected = (options.selected + choices - 1) % choices;
+      break;
+    case Wish::kNothing:
+    case Wish::kRedraw:
+      break;
+  }
+  return std::nullopt;
+}
+
 /// The page until it is quit. A run that ended stays, to be looked at.
 int show_page(std::vector<FollowedRun>& runs, std::chrono::seconds interval) {
   FrameOptions options = frame_options(true);
@@ -89,14 +132,7 @@ int show_page(std::vector<FollowedRun>& runs, std::chrono::seconds interval) {
   auto due = Clock::now();
   while (true) {
     if (!options.paused && Clock::now() >= due) {
-      bool whole = true;
-      for (auto& run : runs) {
-        const bool failed = !run.problem().empty();
-        run.look(kRowsOfLook);
-        // It was opened again, and a warning of that may stand on the page.
-        if (failed && run.problem().empty()) screen.forget();
-        whole = whole && (run.curves().is_whole() || !run.problem().empty());
-      }
+      const bool whole = look_at(runs, screen);
       // What is still to be read is read at once; keys are heard in between.
       due = Clock::now() + (whole ? Clock::duration(interval) : Clock::duration::zero());
     }
@@ -106,31 +142,8 @@ int show_page(std::vector<FollowedRun>& runs, std::chrono::seconds interval) {
     screen.show(watch_frame(runs, options));
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(due - Clock::now());
     const auto most = options.paused ? std::chrono::milliseconds(interval) : left;
-    const std::size_t choices = runs.size() > 1 ? runs.size() + 1 : 1;
-    switch (screen.wait(std::max(most, std::chrono::milliseconds(0)))) {
-      case Wish::kQuit:
-        return 0;
-      case Wish::kInterrupt:
-        return static_cast<int>(ErrorKind::kInterrupted);
-      case Wish::kPause:
-        options.paused = !options.paused;
-        break;
-      case Wish::kLogValues:
-        options.log_values = !options.log_values;
-        break;
-      case Wish::kLogSteps:
-        options.log_steps = !options.log_steps;
-        break;
-      case Wish::kNext:
-        options.selected = (options.selected + 1) % choices;
-        break;
-      case Wish::kBefore:
-        options.selected = (options.selected + choices - 1) % choices;
-        break;
-      case Wish::kNothing:
-      case Wish::kRedraw:
-        break;
-    }
+    const Wish wish = screen.wait(std::max(most, std::chrono::milliseconds(0)));
+    if (const auto ended = apply(wish, options, runs.size())) return *ended;
   }
 }
 

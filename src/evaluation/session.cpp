@@ -57,6 +57,39 @@ store::EvaluationRecord describe_evaluation(const model::Olmo& model, const Dige
   return record;
 }
 
+namespace {
+
+void require_same_on_all(dist::Communicator& ranks, const store::EvaluationRecord& record,
+                         const Policy& policy) {
+  const std::vector<dist::Fact> facts = {{"weights", record.weights_digest},
+                                         {"tokenizer", record.tokenizer_digest},
+                                         {"numerics", numerics_key(policy)},
+                                         {"build", record.build},
+                                         {"tasks and texts", record.settings}};
+  dist::require_same(ranks, facts, own_identity().host);
+}
+
+/// Begins the evaluation in the database, or goes on with one that was not finished. Returns which.
+bool begin_or_resume(store::EvaluationDb& db, const store::EvaluationRecord& record) {
+  const auto unfinished = db.find_unfinished(record);
+  if (unfinished) {
+    db.resume(*unfinished);
+  } else {
+    db.begin(record);
+  }
+  return unfinished.has_value();
+}
+
+/// How an evaluation ended with an error, which may be that memory ran out.
+const char* end_by(const std::exception& error) {
+  const auto* ours = dynamic_cast<const Error*>(&error);
+  const bool asked = ours != nullptr && (ours->kind() == ErrorKind::kInterrupted ||
+                                         ours->kind() == ErrorKind::kStopped);
+  return asked ? "interrupted" : "failed";
+}
+
+}  // namespace
+
 EvaluationSessionResult run_evaluation(models::LoadedModel& loaded,
                                        const data::Tokenizer* tokenizer, const EvaluationPlan& plan,
                                        const EvaluationSessionOptions& options) {
@@ -73,14 +106,7 @@ EvaluationSessionResult run_evaluation(models::LoadedModel& loaded,
   };
   auto record = describe_evaluation(loaded.model, loaded.weights_digest, tokenizer, to_json(plan));
   EvaluationSessionResult result;
-  if (options.ranks != nullptr) {
-    const std::vector<dist::Fact> facts = {{"weights", record.weights_digest},
-                                           {"tokenizer", record.tokenizer_digest},
-                                           {"numerics", numerics_key(loaded.model.policy())},
-                                           {"build", record.build},
-                                           {"tasks and texts", record.settings}};
-    dist::require_same(*options.ranks, facts, own_identity().host);
-  }
+  if (options.ranks != nullptr) require_same_on_all(*options.ranks, record, loaded.model.policy());
   if (options.ranks != nullptr && options.ranks->rank() > 0) {
     result.outcome = evaluate(loaded.model, tokenizer, plan, nullptr, on_progress, among);
     return result;
@@ -91,20 +117,12 @@ EvaluationSessionResult run_evaluation(models::LoadedModel& loaded,
   record.run_id = options.run ? options.run->run_id : loaded.files.run_id;
   record.step = options.run ? options.run->step : loaded.files.step;
   record.command_line = options.command_line;
-  if (const auto unfinished = db.find_unfinished(record)) {
-    db.resume(*unfinished);
-    result.resumed = true;
-  } else {
-    db.begin(record);
-  }
+  result.resumed = begin_or_resume(db, record);
   result.evaluation_id = db.evaluation_id();
   try {
     result.outcome = evaluate(loaded.model, tokenizer, plan, &db, on_progress, among);
-  } catch (const std::exception& error) {  // out of memory, too: the record says how it ended
-    const auto* ours = dynamic_cast<const Error*>(&error);
-    const bool asked = ours != nullptr && (ours->kind() == ErrorKind::kInterrupted ||
-                                           ours->kind() == ErrorKind::kStopped);
-    db.end(asked ? "interrupted" : "failed");
+  } catch (const std::exception& error) {
+    db.end(end_by(error));
     throw;
   }
   db.end(result.outcome.has_failures() ? "failed" : "finished");

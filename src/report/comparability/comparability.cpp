@@ -166,25 +166,24 @@ std::optional<double> first_loss_difference(const store::StepColumns& a,
   return std::abs(in_b - in_a) / std::max(std::abs(in_a), 1e-300);
 }
 
-Kind find_kind(const Side& a, const Side& b, std::optional<Kind> given, std::string& reason) {
-  if (given) {
-    reason = std::string("--kind ") + to_string(*given) + " says so.";
-    return *given;
-  }
-  if (!a.has_steps() || !b.has_steps()) {
-    if (!a.evaluation || !b.evaluation)
-      throw Error(ErrorKind::kUsage, a.label + " and " + b.label +
-                                         ": have neither steps nor evaluations in common, "
-                                         "so there is nothing to compare");
-    const std::string& weights = a.evaluation->weights_digest;
-    if (weights.empty() || b.evaluation->weights_digest.empty())
-      throw Error(ErrorKind::kUsage,
-                  "an imported evaluation does not tell whether both sides had the same weights: "
-                  "say --kind checkpoint (the same weights) or --kind outcome (two trainings)");
-    const bool same = weights == b.evaluation->weights_digest;
-    reason = same ? "Evaluations of the same weights." : "Evaluations of different weights.";
-    return same ? Kind::kCheckpoint : Kind::kOutcome;
-  }
+namespace {
+
+Kind kind_of_evaluations(const Side& a, const Side& b, std::string& reason) {
+  if (!a.evaluation || !b.evaluation)
+    throw Error(ErrorKind::kUsage, a.label + " and " + b.label +
+                                       ": have neither steps nor evaluations in common, "
+                                       "so there is nothing to compare");
+  const std::string& weights = a.evaluation->weights_digest;
+  if (weights.empty() || b.evaluation->weights_digest.empty())
+    throw Error(ErrorKind::kUsage,
+                "an imported evaluation does not tell whether both sides had the same weights: "
+                "say --kind checkpoint (the same weights) or --kind outcome (two trainings)");
+  const bool same = weights == b.evaluation->weights_digest;
+  reason = same ? "Evaluations of the same weights." : "Evaluations of different weights.";
+  return same ? Kind::kCheckpoint : Kind::kOutcome;
+}
+
+Kind kind_of_trainings(const Side& a, const Side& b, std::string& reason) {
   if (a.run->imported || b.run->imported)
     throw Error(ErrorKind::kUsage,
                 "an imported log does not tell whether both runs had the same start and data: say "
@@ -216,6 +215,17 @@ Kind find_kind(const Side& a, const Side& b, std::optional<Kind> given, std::str
   reason = found.same_order ? "The same data order, but other initial weights."
                             : "Another data order, hence independent trainings.";
   return Kind::kOutcome;
+}
+
+}  // namespace
+
+Kind find_kind(const Side& a, const Side& b, std::optional<Kind> given, std::string& reason) {
+  if (given) {
+    reason = std::string("--kind ") + to_string(*given) + " says so.";
+    return *given;
+  }
+  return a.has_steps() && b.has_steps() ? kind_of_trainings(a, b, reason)
+                                        : kind_of_evaluations(a, b, reason);
 }
 
 }  // namespace olmo::report
