@@ -33,19 +33,20 @@ import random_trainings  # noqa: E402
 
 LIMIT, MORE = 3, 40
 # The reference counts as at least so far from itself: what the rounding of a float or two makes.
-FLOOR = {"loss": 2e-6, "z-loss": 1e-7, "gradient norm": 1e-5, "first gradient": 1e-6, "weights": 1e-5}
+FLOOR = {"loss": 2e-6, "z-loss": 1e-7, "gradient norm": 1e-5, "first gradient": 1e-6, "weights": 1e-5, "evaluation": 2e-6}
 EXACT = ("step", "epoch", "tokens", "lr", "max_grad_norm")
 
 Result = collections.namedtuple("Result", "seed group documents activation branch steps told wrong distance spread again", defaults=(False,))
 
 
 def run_here(harness, config, start, run):
-    """Trains, and returns the facts of every step."""
+    """Trains, and returns the facts of every step and what the evaluators say after the last one."""
     random_trainings.run_harness(
         [harness, "train", config, start, "--run-dir", run, f"save_folder={run}", "save_interval=1", "threads=1"])
     with sqlite3.connect(run / "run.db") as database:
         database.row_factory = sqlite3.Row
-        return [dict(row, total_grad_norm=row["grad_norm"]) for row in database.execute("SELECT * FROM steps ORDER BY step")]
+        steps = [dict(row, total_grad_norm=row["grad_norm"]) for row in database.execute("SELECT * FROM steps ORDER BY step")]
+        return steps, {row["name"]: row["value"] for row in database.execute("SELECT name, value FROM metrics WHERE name LIKE 'eval/%'")}
 
 
 def tensors(checkpoint, group):
@@ -64,14 +65,18 @@ def branch_of(seed, drawn, last_step, file):
 
 
 def train_here(harness, seed, drawn, folder):
-    """As reference_trainer.train: steps, first moments after the first step, weights at the end. And the file of a branch, if there is one."""
+    """As reference_trainer.train: steps, first moments after the first step, weights at the end, evaluations. And the file of a branch, if there is
+    one."""
     run = folder / "run"
-    steps = run_here(harness, folder / "config.yaml", f"load_weights={folder}/initial.pt", run)
+    steps, scores = run_here(harness, folder / "config.yaml", f"load_weights={folder}/initial.pt", run)
     first = tensors(run / "step1", "optim/exp_avg")
     branch = branch_of(seed, drawn, steps[-1], folder / "branch.yaml")
-    if branch and (more := run_here(harness, branch, f"load_path={run}/step{steps[-1]['step']}", folder / "branch")):
-        steps, run = steps + more, folder / "branch"
-    return (steps, first, tensors(run / "latest", "model")), branch
+    evaluations = [scores]
+    if branch:
+        more, scores = run_here(harness, branch, f"load_path={run}/step{steps[-1]['step']}", folder / "branch")
+        if more:
+            steps, run, evaluations = steps + more, folder / "branch", [*evaluations, scores]
+    return (steps, first, tensors(run / "latest", "model"), evaluations), branch
 
 
 def distance(a, b, initial):
@@ -85,14 +90,19 @@ def distance(a, b, initial):
         "gradient norm": max(abs(x["total_grad_norm"] - y["total_grad_norm"]) / (y["total_grad_norm"] or 1) for x, y in steps),
         "first gradient": max(size([a[1][name] - b[1][name]]) / (size([b[1][name]]) or 1) for name in b[1]),
         "weights": size(a[2][name] - b[2][name] for name in b[2]) / (moved or 1),
+        "evaluation": max(abs(x[name] - y[name]) for x, y in zip(a[3], b[3]) for name in y if name.endswith("/CrossEntropyLoss")),
     }
 
 
 def unequal(found, reference):
     """Facts that no rounding changes, as sentences."""
-    if len(found) != len(reference):
-        return [f"{len(found)} steps, the reference {len(reference)}"]
-    return [f"step {y['step']}: {key} {x[key]}, the reference {y[key]}" for x, y in zip(found, reference) for key in EXACT
+    steps, expected = found[0], reference[0]
+    if len(steps) != len(expected):
+        return [f"{len(steps)} steps, the reference {len(expected)}"]
+    names, expected_names = ([sorted(scores) for scores in training[3]] for training in (found, reference))
+    if names != expected_names:
+        return [f"evaluations {names}, the reference {expected_names}"]
+    return [f"step {y['step']}: {key} {x[key]}, the reference {y[key]}" for x, y in zip(steps, expected) for key in EXACT
             if (x[key] is None) != (y[key] is None) or (y[key] is not None and not math.isclose(x[key], y[key], rel_tol=1e-12))]
 
 
@@ -125,6 +135,7 @@ def compare(harness, seed):
     torch = trainer.torch
     torch.set_num_threads(1)
     drawn = random_trainings.random_training(seed)
+    drawn.config.update(random_trainings.random_evaluators(seed, drawn.config))
     bf16 = drawn.config["precision"] == "amp_bf16"
     documents = "generate_doc_lengths" in drawn.config["data"]
     activation = drawn.config["model"].get("activation_type", "swiglu")
@@ -141,7 +152,7 @@ def compare(harness, seed):
 
         reference, others = references(train, initial, bf16)
         exact = {name: weight.double() for name, weight in initial.items()}
-        wrong = unequal(found[0], reference[0])
+        wrong = unequal(found, reference)
         result = Result(seed, group, documents, activation, bool(branch), len(reference[0]), "", wrong, {} if wrong else distance(found, reference, exact), {})
         result = judged(result, reference, others, exact)
         if wrong or not is_far(result):
@@ -199,13 +210,14 @@ def report(results, versions, command):
         + ", ".join(f"{name} in {sum(result.activation == name for result in results if result.distance)}" for name in ("gelu", "relu")) + ".",
         f"{sum(result.branch for result in results if result.distance)} go on from the last checkpoint with another config (`load_path`): another batch size,",
         "schedule or order of the data, `reset_optimizer_state`, `reset_trainer_state`, `restore_dataloader`, `epoch`, `fast_forward_batches`.",
+        "After each last step the evaluators of both score the same token files, of which `subset_num_batches` may choose some.",
         "Step, epoch, tokens, learning rate and clipping limit are equal in every step." if not any(result.wrong for result in results) else "", "",
         "A cell has the median and the largest distance between both, as a multiple of how far the reference comes from itself, and the largest",
         f"distance itself. A training is too far at {LIMIT} times. How far the reference comes from itself is the largest of a few runs: in fp32 eight",
         "whose initial weights differ by half an ulp and one in float64; in bf16 six in which each value that is rounded to bf16 is moved before by up to",
         "2^-22 of its size. Losses are in nats; the gradient norm is relative; the first gradient is that of the first step, tensor by tensor (relative",
-        "norm of the difference); weights are those after the last step, relative to how far training moved them. The reference counts as at least so",
-        "far from itself: " + ", ".join(f"{name} {floor:.0e}" for name, floor in FLOOR.items()) + ".", *again(results), "", *table(results), ""]
+        "norm of the difference); weights are those after the last step, relative to how far training moved them; the evaluation is in nats. The reference",
+        "counts as at least so far from itself: " + ", ".join(f"{name} {floor:.0e}" for name, floor in FLOOR.items()) + ".", *again(results), "", *table(results), ""]
     if far:
         lines += ["## Too far", "", *(f"- seed {result.seed}, {result.group}: " + ("; ".join(result.wrong[:3]) or ", ".join(
             f"{name} {ratio:.1f}" for name, ratio in ratios(result).items() if ratio > LIMIT)) for result in far), ""]

@@ -127,6 +127,25 @@ def random_training(seed):
                  draw.random.random() < 0.2)
 
 
+def random_evaluators(seed, config):
+    """Keys of evaluations of token files within training. A file stands as the number of its instances; write_files() makes it."""
+    draw, evaluators = Draw(f"evaluators of {seed}"), []
+    for label in ("first", "second")[:draw.of(1, 2)]:
+        data = dict(memmap_dtype=config["data"]["memmap_dtype"], drop_last=draw.of(True, False), num_workers=0)
+        draw.sometimes(0.3, data, seed=(5, 77))
+        files = lambda: [draw.of(1, 2, 3, 5, 8) for _ in range(draw.of(1, 2))]
+        if draw.random.random() < 0.5:
+            data["paths"] = files()
+        else:
+            data["datasets"] = {f"{name} {label}": files() for name in draw.random.sample(["zeta", "alpha", "mu"], draw.of(1, 2, 3))}
+        evaluator = dict(label=label, type="lm", data=data)
+        draw.sometimes(0.4, evaluator, subset_num_batches=(1, 2, -1), device_eval_batch_size=(1, 2, 3))
+        evaluators.append(evaluator)
+    settings = dict(evaluators=evaluators, device_eval_batch_size=draw.of(1, 2, 4))
+    draw.sometimes(0.4, settings, eval_subset_num_batches=(1, 3, -1))
+    return settings
+
+
 def random_branch(seed, drawn, step, tokens):
     """Settings, by their names with dots, of a training that goes on from the drawn one after its last step; None for most seeds."""
     draw, config = Draw(f"branch of {seed}"), drawn.config
@@ -162,6 +181,17 @@ def with_settings(config, settings):
     return config
 
 
+def write_evaluation_files(config, generator, folder):
+    length, vocabulary, kind = config["model"]["max_sequence_length"], config["model"]["vocab_size"], config["data"]["memmap_dtype"]
+    count = 0
+    for evaluator in config.get("evaluators", []):
+        data = evaluator["data"]
+        for files in [data["paths"]] if "paths" in data else data["datasets"].values():
+            for i, instances in enumerate(files):
+                files[i], count = f"{folder}/evaluation-{count}.npy", count + 1
+                generator.integers(0, vocabulary, instances * length).astype(kind).tofile(files[i])
+
+
 def write_files(drawn, seed, folder):
     """Token files, label masks and config.yaml. Half of the tokens are of seventeen kinds, so that there is something to learn."""
     import numpy as np
@@ -187,6 +217,7 @@ def write_files(drawn, seed, folder):
         data["datasets"] = {f"label-{len(paths) - i}": [path] for i, path in enumerate(paths)}
     else:
         data["paths"] = paths
+    write_evaluation_files(drawn.config, generator, folder)
     return write_config(drawn.config, folder / "config.yaml")
 
 

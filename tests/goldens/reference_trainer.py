@@ -15,6 +15,7 @@ import make_trajectory
 import torch
 import torch.nn.functional as F
 from olmo.config import TrainConfig
+from olmo.eval import build_evaluator
 from olmo.model import OLMo, OLMoBlock
 from olmo.optim import BoltOnWarmupScheduler
 
@@ -148,9 +149,14 @@ def take_over(trainer, other):
                 trainer.scheduler, trainer.global_step, int(trainer.global_step + cfg.scheduler.t_warmup))
 
 
+def evaluate(trainer):
+    trainer.evaluators = [build_evaluator(trainer.cfg, evaluator, None, trainer.device) for evaluator in trainer.cfg.evaluators]
+    return {name: float(value) for name, value in trainer.eval().items()}
+
+
 def train(config_file, weights, arithmetic, seed=0, branch_file=None):
-    """Returns the facts of every step, the first moments after the first step, and the weights at the end; with `branch_file` of two trainings, of
-    which the second, of that config, goes on from the last step of the first."""
+    """Returns the facts of every step, the first moments after the first step, the weights at the end, and what the evaluators then say; with
+    `branch_file` of two trainings, of which the second, of that config, goes on from the last step of the first."""
     compute_as(arithmetic, seed)
     trainer = trainer_of(config_file, weights, arithmetic)
     first = {}
@@ -161,6 +167,7 @@ def train(config_file, weights, arithmetic, seed=0, branch_file=None):
 
     hook = trainer.optim.register_step_post_hook(keep_first)
     steps, final = make_trajectory.train(trainer, trainer.max_steps)
+    evaluations = [evaluate(trainer)]
     if branch_file:
         hook.remove()
         branch = trainer_of(branch_file, trainer.model.state_dict(), arithmetic)
@@ -168,4 +175,5 @@ def train(config_file, weights, arithmetic, seed=0, branch_file=None):
         if branch.max_steps > branch.global_step:
             more, final = make_trajectory.train(branch, branch.max_steps - branch.global_step)
             steps += more
-    return steps, first, {name: weight.double() for name, weight in final.items()}
+            evaluations.append(evaluate(branch))
+    return steps, first, {name: weight.double() for name, weight in final.items()}, evaluations
