@@ -7,7 +7,8 @@ Run:   scripts/same_bits.py HARNESS [--seeds FIRST LAST] [--ways N] [--jobs N] [
 A seed decides a training, as for scripts/against_olmo.py, and the ways to do it: instruction set, threads, ranks and how they share the model,
 what is computed again, where it is stopped and with how many ranks it goes on. All must end with the chain hash (batches, losses and norms of
 every step) and the state (weights and moments) of one process with one thread and plain kernels. An audit of that training by the widest
-kernels must find every bit. Exits 1 if anything differs.
+kernels must find every bit. Some seeds also decide a second config, which goes on from the last checkpoint of the first: some of their ways do
+that. Exits 1 if anything differs.
 """
 import argparse
 import collections
@@ -33,8 +34,11 @@ STOPPED = 75  # the harness's exit code
 RECOMPUTED = ("whole_layer", "one_in_two", "one_in_three", "one_in_four", "two_in_three", "three_in_four", "fine_grained")
 SHARDING = ("FULL_SHARD", "SHARD_GRAD_OP", "NO_SHARD", "HYBRID_SHARD", "_HYBRID_SHARD_ZERO2")
 
-# `ranks`: before and after the stop; `stop`: after this step, or 0; `shared`: how ranks share the model.
+# `ranks`: before and after the stop; `stop`: after so many steps, or 0; `shared`: how ranks share the model.
 Way = collections.namedtuple("Way", "isa threads recomputed shared ranks stop")
+# `start`: words of the command line; `begins`: what a report calls it; `trained`: of one process with one thread and plain kernels.
+Training = collections.namedtuple("Training", "file start begins trained")
+Trained = collections.namedtuple("Trained", "last_step steps tokens chain_hash state")
 Result = collections.namedtuple("Result", "seed group ways wrong refused")
 PLAIN = Way("plain", 1, "", "", (1, 1), 0)
 
@@ -66,19 +70,43 @@ def words_of(way):
     return words
 
 
-def train(harness, config, way, run):
-    """Returns the record of the finished run: (steps, chain hash, hash over the state)."""
-    words = [harness, "train", config, "--run-dir", run, f"save_folder={run}", "save_interval=1000", *words_of(way)]
+def train(harness, config, start, way, run):
+    """Returns the record of the finished run; None: it had no step to train."""
+    words = [harness, "train", config, *start, "--run-dir", run, f"save_folder={run}", "save_interval=1000", *words_of(way)]
     for stage, ranks in enumerate(way.ranks if way.stop else way.ranks[:1]):
         more = ["--nproc", ranks] if ranks > 1 else []
         stops = bool(way.stop) and stage == 0
         more += [f"stop_after={way.stop}"] if stops else ["--resume", "latest"] if stage else []
         run_harness(words + more, STOPPED if stops else 0)
     with sqlite3.connect(f"file:{run}/run.db?mode=ro", uri=True) as database:
-        step, chain = database.execute("SELECT step, chain_hash FROM surviving_steps ORDER BY step DESC LIMIT 1").fetchone()
+        steps = database.execute("SELECT step, tokens, chain_hash FROM surviving_steps ORDER BY step").fetchall()
+        step, tokens, chain = steps[-1] if steps else (None,) * 3
         tensors = database.execute("SELECT DISTINCT part, name, sha256 FROM state_hashes WHERE step = ? ORDER BY part, name", (step,)).fetchall()
     database.close()
-    return step, chain, hashlib.sha256(repr(tensors).encode()).hexdigest()
+    return Trained(step, len(steps), tokens, chain, hashlib.sha256(repr(tensors).encode()).hexdigest()) if steps else None
+
+
+def audit(harness, run, trained, isa):
+    first = trained.last_step - trained.steps + 1
+    run_harness([harness, "audit", run, "--steps", f"{first}..{trained.last_step}", f"isa={isa}", "threads=2"], 0)
+
+
+def trainings_of(harness, sets, seed, drawn, folder, wrong):
+    """The drawn one and, of some seeds, one that goes on from it, each done by plain kernels and audited."""
+    file = random_trainings.write_files(drawn, seed, folder)
+    first = train(harness, file, [], PLAIN, folder / "plain")
+    trainings = [Training(file, [], "the weights", first)]
+    if settings := random_trainings.random_branch(seed, drawn, first.last_step, first.tokens):
+        file = random_trainings.write_config(random_trainings.with_settings(drawn.config, settings), folder / "branch.yaml")
+        start = [f"load_path={folder}/plain/step{first.last_step}"]
+        if branch := train(harness, file, start, PLAIN, folder / "branch"):
+            trainings.append(Training(file, start, "a checkpoint (`load_path`)", branch))
+    for training, run in zip(trainings, ("plain", "branch")):
+        try:
+            audit(harness, folder / run, training.trained, sets[-1])
+        except Ended as ended:
+            wrong.append(f"audit of the one from {training.begins}, isa={sets[-1]}: {last_line(ended)}")
+    return trainings
 
 
 def told(way):
@@ -96,23 +124,20 @@ def compare(harness, sets, seed, count):
     folder = pathlib.Path(tempfile.mkdtemp(prefix=f"same-bits-{seed}-"))
     ways, wrong, refused = [], [], []
     try:
-        file = random_trainings.write_files(drawn, seed, folder)
-        expected = train(harness, file, PLAIN, folder / "plain")
-        try:
-            run_harness([harness, "audit", folder / "plain", "--steps", f"1..{expected[0]}", f"isa={sets[-1]}", "threads=2"], 0)
-        except Ended as ended:
-            wrong.append(f"audit of it, isa={sets[-1]}: {last_line(ended)}")
+        trainings = trainings_of(harness, sets, seed, drawn, folder, wrong)
         for index in range(count):
-            way = random_way(draw, config, sets, expected[0])
+            training = draw.choice(trainings)
+            way = random_way(draw, config, sets, training.trained.steps)
+            name = f"from {training.begins}: {told(way)}"
             try:
-                found = train(harness, file, way, folder / f"way{index}")
+                found = train(harness, training.file, training.start, way, folder / f"way{index}")
             except Ended as ended:
-                (refused if ended.code == USAGE_ERROR else wrong).append(f"{told(way)}: {last_line(ended)}")
+                (refused if ended.code == USAGE_ERROR else wrong).append(f"{name}: {last_line(ended)}")
                 continue
-            ways.append(way)
-            if found != expected:
-                names = ("steps", "chain hash", "state")
-                wrong.append(f"{told(way)}: another " + " and ".join(name for name, a, b in zip(names, found, expected) if a != b))
+            ways.append((training, way))
+            if found != training.trained:
+                apart = [field for field in Trained._fields if getattr(found, field, None) != getattr(training.trained, field)]
+                wrong.append(f"{name}: another {' and '.join(apart)}")
     except Ended as ended:
         (refused if ended.code == USAGE_ERROR else wrong).append(last_line(ended))
     finally:
@@ -128,7 +153,9 @@ def sets_of(harness):
 
 def counted(results):
     """Of all ways, how many had each choice."""
-    ways = [way for result in results for way in result.ways]
+    ways = [way for result in results for _, way in result.ways]
+    begins = collections.Counter(training.begins for result in results for training, _ in result.ways)
+    yield "| begins with | " + ", ".join(f"{value} ({begins[value]})" for value in sorted(begins, reverse=True)) + " |"
     choices = {
         "kernels": lambda way: way.isa, "threads": lambda way: str(way.threads), "computed again": lambda way: way.recomputed or "nothing",
         "ranks share the model by": lambda way: way.shared or "one process", "ranks": lambda way: str(way.ranks[0]),
