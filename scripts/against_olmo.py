@@ -58,19 +58,13 @@ def tensors(checkpoint, group):
         return {name: torch.from_numpy(np.asarray(file[group][name])).double() for name in file[group]}
 
 
-def branch_of(seed, drawn, last_step, file):
-    """The file of a config that goes on from the last step of the drawn training; None for most seeds."""
-    settings = random_trainings.random_branch(seed, drawn, last_step["step"], last_step["tokens"])
-    return settings and random_trainings.write_config(random_trainings.with_settings(drawn.config, settings), file)
-
-
 def train_here(harness, seed, drawn, folder):
     """As reference_trainer.train: steps, first moments after the first step, weights at the end, evaluations. And the file of a branch, if there is
     one."""
     run = folder / "run"
     steps, scores = run_here(harness, folder / "config.yaml", f"load_weights={folder}/initial.pt", run)
     first = tensors(run / "step1", "optim/exp_avg")
-    branch = branch_of(seed, drawn, steps[-1], folder / "branch.yaml")
+    branch = random_trainings.write_branch(seed, drawn, steps[-1]["step"], steps[-1]["tokens"], folder / "branch.yaml")
     evaluations = [scores]
     if branch:
         more, scores = run_here(harness, branch, f"load_path={run}/step{steps[-1]['step']}", folder / "branch")

@@ -96,8 +96,7 @@ def trainings_of(harness, sets, seed, drawn, folder, wrong):
     file = random_trainings.write_files(drawn, seed, folder)
     first = train(harness, file, [], PLAIN, folder / "plain")
     trainings = [Training(file, [], "the weights", first)]
-    if settings := random_trainings.random_branch(seed, drawn, first.last_step, first.tokens):
-        file = random_trainings.write_config(random_trainings.with_settings(drawn.config, settings), folder / "branch.yaml")
+    if file := random_trainings.write_branch(seed, drawn, first.last_step, first.tokens, folder / "branch.yaml"):
         start = [f"load_path={folder}/plain/step{first.last_step}"]
         if branch := train(harness, file, start, PLAIN, folder / "branch"):
             trainings.append(Training(file, start, "a checkpoint (`load_path`)", branch))

@@ -35,30 +35,6 @@ std::string content_key(const Policy& policy, const store::EvaluationRecord& rec
   return hash.finish().hex();
 }
 
-}  // namespace
-
-fs::path default_database(const models::LoadedModel& loaded) {
-  const fs::path run =
-      fs::absolute(loaded.files.path).lexically_normal().parent_path() / store::kRunDatabaseName;
-  return loaded.files.run_id && fs::exists(run) ? run : fs::path("evaluations.db");
-}
-
-store::EvaluationRecord describe_evaluation(const model::Olmo& model, const Digest& weights_digest,
-                                            const data::Tokenizer* tokenizer,
-                                            const Json& settings) {
-  store::EvaluationRecord record;
-  record.weights_digest = weights_digest.hex();
-  if (tokenizer != nullptr) record.tokenizer_digest = tokenizer->digest().hex();
-  record.settings = json_text(settings);
-  record.content_key = content_key(model.policy(), record);
-  record.policy = json_text(store::policy_json(model.policy()));
-  record.build = json_text(store::build_json());
-  record.environment = json_text(store::environment_json());
-  return record;
-}
-
-namespace {
-
 void require_same_on_all(dist::Communicator& ranks, const store::EvaluationRecord& record,
                          const Policy& policy) {
   const std::vector<dist::Fact> facts = {{"weights", record.weights_digest},
@@ -89,6 +65,26 @@ const char* end_by(const std::exception& error) {
 }
 
 }  // namespace
+
+fs::path default_database(const models::LoadedModel& loaded) {
+  const fs::path run =
+      fs::absolute(loaded.files.path).lexically_normal().parent_path() / store::kRunDatabaseName;
+  return loaded.files.run_id && fs::exists(run) ? run : fs::path("evaluations.db");
+}
+
+store::EvaluationRecord describe_evaluation(const model::Olmo& model, const Digest& weights_digest,
+                                            const data::Tokenizer* tokenizer,
+                                            const Json& settings) {
+  store::EvaluationRecord record;
+  record.weights_digest = weights_digest.hex();
+  if (tokenizer != nullptr) record.tokenizer_digest = tokenizer->digest().hex();
+  record.settings = json_text(settings);
+  record.content_key = content_key(model.policy(), record);
+  record.policy = json_text(store::policy_json(model.policy()));
+  record.build = json_text(store::build_json());
+  record.environment = json_text(store::environment_json());
+  return record;
+}
 
 EvaluationSessionResult run_evaluation(models::LoadedModel& loaded,
                                        const data::Tokenizer* tokenizer, const EvaluationPlan& plan,

@@ -89,8 +89,10 @@ std::vector<std::string> settings_kept_by_olmo(const Start& start,
 }
 
 /// What a training does otherwise than the one whose checkpoint it takes over, or than OLMo would.
-void add_notes_of_branch(std::vector<std::string>& notes, const Start& start,
-                         const config::TrainConfig& config, const DataBatches& batches) {
+/// `begin`: of its data.
+std::vector<std::string> notes_of_branch(const Start& start, const config::TrainConfig& config,
+                                         const DataPosition& begin, const DataBatches& batches) {
+  std::vector<std::string> notes;
   const Json now = to_json(config)["optimizer"];
   for (const auto& key : settings_kept_by_olmo(start, config)) {
     const Json saved = saved_setting(start, key);
@@ -100,13 +102,13 @@ void add_notes_of_branch(std::vector<std::string>& notes, const Start& start,
                     saved.dump());
   }
   if (auto note = note_of_new_warmup(start, config)) notes.push_back(std::move(*note));
-  const DataPosition begin = begin_of_branch(start.saved, config);
-  if (config.reset_trainer_state || begin == start.saved.position) return;
+  if (config.reset_trainer_state || begin == start.saved.position) return notes;
   const DataPosition next = position_of_step(begin, batches, begin.step + 1);
   notes.push_back("the data go on with instance " + std::to_string(next.instance) + " of epoch " +
                   std::to_string(next.epoch) + "; " + start.path.string() +
                   " stands before instance " + std::to_string(start.saved.position.instance) +
                   " of epoch " + std::to_string(start.saved.position.epoch));
+  return notes;
 }
 
 /// OLMo's Trainer.fit takes max_duration for as many epochs as it has with batches of this size,
@@ -189,7 +191,7 @@ std::vector<std::string> notes_of_beginning(const std::optional<Start>& taken,
   if (taken) {
     begin = begin_of_branch(taken->saved, config);
     done = planned_start(*taken, StartOf::kAnother, config).done;
-    add_notes_of_branch(notes, *taken, config, batches);
+    notes = notes_of_branch(*taken, config, begin, batches);
   }
   if (auto note = note_of_last_epoch(config, done, begin, batches))
     notes.push_back(std::move(*note));

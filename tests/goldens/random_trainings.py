@@ -181,6 +181,12 @@ def with_settings(config, settings):
     return config
 
 
+def write_branch(seed, drawn, step, tokens, file):
+    """The config of random_branch() as a file; None for most seeds."""
+    settings = random_branch(seed, drawn, step, tokens)
+    return settings and write_config(with_settings(drawn.config, settings), file)
+
+
 def write_evaluation_files(config, generator, folder):
     length, vocabulary, kind = config["model"]["max_sequence_length"], config["model"]["vocab_size"], config["data"]["memmap_dtype"]
     count = 0

@@ -165,11 +165,10 @@ def train(config_file, weights, arithmetic, seed=0, branch_file=None):
         for name, parameter in trainer.model.named_parameters():
             first.setdefault(name, optimizer.state[parameter]["exp_avg"].double().clone())
 
-    hook = trainer.optim.register_step_post_hook(keep_first)
+    trainer.optim.register_step_post_hook(keep_first)
     steps, final = make_trajectory.train(trainer, trainer.max_steps)
     evaluations = [evaluate(trainer)]
     if branch_file:
-        hook.remove()
         branch = trainer_of(branch_file, trainer.model.state_dict(), arithmetic)
         take_over(branch, trainer)
         if branch.max_steps > branch.global_step:
