@@ -36,14 +36,16 @@ RecordedEvaluation::RecordedEvaluation(const std::string& run)
 }
 
 std::filesystem::path task_data_folder(const std::string& given) {
-  if (given.empty()) return data::evaluation_data_folder(data::default_data_folder());
+  if (given.empty()) return data::default_data_folder();
   if (!std::filesystem::is_directory(given))
     throw Error(ErrorKind::kUsage, given + ": --data expects a folder");
-  const auto inner = data::evaluation_data_folder(given);
-  return std::filesystem::exists(inner) ? inner : std::filesystem::path(given);
+  return given;
 }
 
-bool has_fetched_tasks() { return std::filesystem::exists(task_data_folder("") / "manifest.json"); }
+bool has_fetched_tasks() {
+  return std::filesystem::exists(data::evaluation_data_folder(data::default_data_folder()) /
+                                 "manifest.json");
+}
 
 std::optional<std::filesystem::path> if_given(const std::string& option) {
   return option.empty() ? std::nullopt : std::optional<std::filesystem::path>(option);

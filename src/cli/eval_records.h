@@ -27,7 +27,7 @@ struct RecordedEvaluation {
   store::EvaluationEntry entry;
 };
 
-/// `--data` may name the folder of `data fetch` (the default), or the evaluation data themselves.
+/// The folder that `--data` names, as eval::DataFiles takes it; by default that of `data fetch`.
 /// Throws Error(kUsage) if it is no folder.
 std::filesystem::path task_data_folder(const std::string& given);
 

@@ -111,7 +111,8 @@ const DefinitionFile& find_suite(const std::vector<DefinitionFile>& definitions,
 DataFiles::DataFiles(const fs::path& data_folder)
     : evaluation_(data::evaluation_data_folder(data_folder)),
       training_(data::training_records_folder(data_folder)) {
-  if (!fs::is_directory(evaluation_)) evaluation_ = data_folder;
+  if (!fs::is_directory(evaluation_) && fs::is_directory(data_folder))
+    evaluation_ = training_ = data_folder;
 }
 
 DataFiles::Root& DataFiles::root(const fs::path& folder) {

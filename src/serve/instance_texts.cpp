@@ -14,9 +14,8 @@ constexpr std::size_t kKeptTexts = 4;
 
 InstanceTexts::Found render(const std::string& task, const std::string& convention) {
   try {
-    const auto folder = data::evaluation_data_folder(data::default_data_folder());
-    return {std::make_shared<const eval::LoadedTask>(
-                eval::render_again(eval::load_catalog(std::nullopt), task, convention, folder)),
+    return {std::make_shared<const eval::LoadedTask>(eval::render_again(
+                eval::load_catalog(std::nullopt), task, convention, data::default_data_folder())),
             ""};
   } catch (const Error& error) {
     return {nullptr, error.what()};

@@ -221,8 +221,7 @@ Preparation prepare(const config::LoadedConfig& loaded, Problems& problems, Inpu
     });
   }
   problems.check([&] {
-    ready.evaluators.emplace(config, ready.tokenizer.path,
-                             data::evaluation_data_folder(data::default_data_folder()));
+    ready.evaluators.emplace(config, ready.tokenizer.path, data::default_data_folder());
     const auto& notes = ready.evaluators->notes();
     ready.notes.insert(ready.notes.end(), notes.begin(), notes.end());
   });

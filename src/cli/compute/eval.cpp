@@ -49,9 +49,11 @@ eval::Selection find_asked(const EvalOptions& options, bool tells) {
   for (const auto& name : names)
     if (name.ends_with(".json")) suite_files.emplace_back(name);
   const fs::path task_data = task_data_folder(options.data);
-  eval::SelectionOptions where{.convention = options.convention,
-                               .task_data = task_data,
-                               .data = {task_data, data::default_data_folder()}};
+  // 0.2.0 told users to put suites beside the evaluation data, in the folder that a fetch replaces.
+  eval::SelectionOptions where{
+      .convention = options.convention,
+      .task_data = task_data,
+      .data = {task_data, data::evaluation_data_folder(task_data), data::default_data_folder()}};
   if (!options.missing.empty()) where.refuse_missing = options.missing == "refuse";
   auto asked =
       eval::select(eval::load_catalog(if_given(options.definitions), suite_files), names, where);
