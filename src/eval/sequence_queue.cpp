@@ -254,6 +254,87 @@ void for_each_chunk(std::span<const SequenceGroup> groups, const QueueOptions& o
   if (!chunk.empty()) run(chunk);
 }
 
+/// Scores chunks in passes through the model, as many at the same time as there are processes.
+class ChunkScorer {
+ public:
+  ChunkScorer(std::span<const SequenceGroup> groups, const ScoreTokens& model,
+              const QueueOptions& options, const QueueCallbacks& callbacks)
+      : groups_(groups), model_(model), options_(options), callbacks_(callbacks) {}
+
+  void score(const Chunk& chunk) {
+    scores_.clear();
+    for (const std::size_t group : chunk.groups())
+      scores_.emplace_back(groups_[group].sequences.size());
+    chunk.for_each_forest(options_.forest_rows,
+                          [&](std::span<const QueuedSequence> sequences,
+                              const std::vector<std::int64_t>& shared, std::int64_t rows) {
+                            add_pass({sequences, rows, build_forest(sequences, shared), {}});
+                          });
+    run_passes();
+    for (std::size_t slot = 0; slot < scores_.size(); ++slot)
+      callbacks_.on_group(chunk.groups()[slot], scores_[slot]);
+  }
+
+ private:
+  struct Pass {
+    std::span<const QueuedSequence> sequences;
+    std::int64_t rows;
+    SequenceForest built;
+    std::vector<TokenScore> scores;
+  };
+
+  void add_pass(Pass pass) {
+    pass.scores.assign(pass.built.forest.targets.size(), {});
+    passes_.push_back(std::move(pass));
+    if (std::ssize(passes_) == processes_of(options_)) run_passes();
+  }
+
+  void run_passes() {
+    if (passes_.empty()) return;
+    if (options_.team == nullptr)
+      model_(passes_.front().built.forest, passes_.front().scores);
+    else
+      share_passes(*options_.team);
+    for (const Pass& pass : passes_) take_scores(pass);
+    passes_.clear();
+  }
+
+  void share_passes(const ScoringTeam& team) {
+    std::vector<std::span<TokenScore>> of_all;
+    for (Pass& pass : passes_) of_all.emplace_back(pass.scores);
+    const auto mine = static_cast<std::size_t>(team.number);
+    team.share(
+        [&] {
+          if (mine >= passes_.size()) return model_({}, {});
+          model_(passes_[mine].built.forest, passes_[mine].scores);
+        },
+        of_all);
+  }
+
+  void take_scores(const Pass& pass) {
+    auto target = pass.built.target_of.begin();
+    for (const auto& queued : pass.sequences) {
+      SequenceScore& score = scores_[queued.slot][queued.index];
+      for (std::int64_t i = 0; i < queued.sequence->scored; ++i) {
+        const TokenScore& token = pass.scores[*target++];
+        score.log_prob += static_cast<double>(token.log_prob);
+        score.logit_sum += static_cast<double>(token.logit);
+        score.is_greedy = score.is_greedy && token.is_likeliest;
+      }
+    }
+    rows_done_ += pass.rows;
+    if (callbacks_.on_progress) callbacks_.on_progress(rows_done_);
+  }
+
+  std::span<const SequenceGroup> groups_;
+  const ScoreTokens& model_;
+  const QueueOptions& options_;
+  const QueueCallbacks& callbacks_;
+  std::vector<Pass> passes_;                        // run at the same time, one by each process
+  std::vector<std::vector<SequenceScore>> scores_;  // per group of the chunk
+  std::int64_t rows_done_ = 0;
+};
+
 }  // namespace
 
 std::int64_t rows_to_run(std::span<const SequenceGroup> groups, const QueueOptions& options) {
@@ -269,67 +350,11 @@ std::int64_t rows_to_run(std::span<const SequenceGroup> groups, const QueueOptio
 void score_groups(std::span<const SequenceGroup> groups, const ScoreTokens& model,
                   const QueueOptions& options, const QueueCallbacks& callbacks) {
   check_groups(groups, options);
-  struct Pass {
-    std::span<const QueuedSequence> sequences;
-    std::int64_t rows;
-    SequenceForest built;
-    std::vector<TokenScore> scores;
-  };
-  std::int64_t rows_done = 0;
-  std::vector<Pass> passes;  // that are run at the same time, one by each process
-  std::vector<std::vector<SequenceScore>> scores;  // per group of the chunk
-
-  const auto take_scores = [&](const Pass& pass) {
-    auto target = pass.built.target_of.begin();
-    for (const auto& queued : pass.sequences) {
-      SequenceScore& score = scores[queued.slot][queued.index];
-      for (std::int64_t i = 0; i < queued.sequence->scored; ++i) {
-        const TokenScore& token = pass.scores[*target++];
-        score.log_prob += static_cast<double>(token.log_prob);
-        score.logit_sum += static_cast<double>(token.logit);
-        score.is_greedy = score.is_greedy && token.is_likeliest;
-      }
-    }
-    rows_done += pass.rows;
-    if (callbacks.on_progress) callbacks.on_progress(rows_done);
-  };
-  const auto run_passes = [&] {
-    if (passes.empty()) return;
-    if (options.team == nullptr) {
-      model(passes.front().built.forest, passes.front().scores);
-    } else {
-      const ScoringTeam& team = *options.team;
-      std::vector<std::span<TokenScore>> of_all;
-      for (Pass& pass : passes) of_all.emplace_back(pass.scores);
-      const auto mine = static_cast<std::size_t>(team.number);
-      team.share(
-          [&] {
-            if (mine >= passes.size()) return model({}, {});
-            model(passes[mine].built.forest, passes[mine].scores);
-          },
-          of_all);
-    }
-    for (const Pass& pass : passes) take_scores(pass);
-    passes.clear();
-  };
-  const auto add_pass = [&](std::span<const QueuedSequence> sequences,
-                            const std::vector<std::int64_t>& shared, std::int64_t rows) {
-    Pass& pass = passes.emplace_back(Pass{sequences, rows, build_forest(sequences, shared), {}});
-    pass.scores.assign(pass.built.forest.targets.size(), {});
-    if (std::ssize(passes) == processes_of(options)) run_passes();
-  };
+  ChunkScorer scorer(groups, model, options, callbacks);
   const auto wanted = [&](std::size_t group) {
     return !callbacks.is_wanted || callbacks.is_wanted(group);
   };
-  for_each_chunk(groups, options, wanted, [&](const Chunk& chunk) {
-    scores.clear();
-    for (const std::size_t group : chunk.groups())
-      scores.emplace_back(groups[group].sequences.size());
-    chunk.for_each_forest(options.forest_rows, add_pass);
-    run_passes();
-    for (std::size_t slot = 0; slot < scores.size(); ++slot)
-      callbacks.on_group(chunk.groups()[slot], scores[slot]);
-  });
+  for_each_chunk(groups, options, wanted, [&](const Chunk& chunk) { scorer.score(chunk); });
 }
 
 }  // namespace olmo::eval
