@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 
 #include <nlohmann/json.hpp>
 
@@ -115,54 +114,62 @@ RankTime time_of(const RankPlan& plan, const Cluster& cluster) {
   return time;
 }
 
+void shard_fully(config::TrainConfig& config) {
+  config.distributed_strategy = "fsdp";
+  if (!config.fsdp) config.fsdp.emplace();
+  config.fsdp->sharding_strategy = "FULL_SHARD";
+}
+
+void recompute_layers(config::TrainConfig& config) {
+  config.activation_checkpointing = "whole_layer";
+}
+
+bool fits(const config::TrainConfig& config, int ranks, const Cluster& cluster) {
+  try {
+    const auto memory = memory_of_rank(config, ranks, nodes_of(ranks, cluster).value_or(1));
+    return !shortage_of(memory, config.device, ranks, cluster);
+  } catch (const Error&) {  // so many ranks cannot share the model
+    return false;
+  }
+}
+
+/// Of `from` ranks, twice as many, and so on.
+std::optional<int> fewest_ranks(const config::TrainConfig& config, int from,
+                                const Cluster& cluster) {
+  for (int ranks = from; ranks <= dist::kMostRanks; ranks *= 2)
+    if (fits(config, ranks, cluster)) return ranks;
+  return std::nullopt;
+}
+
+/// Of half the micro-batch, a quarter, and so on.
+std::optional<std::int64_t> largest_micro_batch(config::TrainConfig config, int ranks,
+                                                const Cluster& cluster) {
+  for (auto micro = config.micro_batch() / 2; micro >= 1; micro /= 2) {
+    config.device_train_microbatch_size = micro;
+    if (fits(config, ranks, cluster)) return micro;
+  }
+  return std::nullopt;
+}
+
 /// Changes of the config, or more ranks, that fit where the config does not.
 std::vector<std::string> ways_to_fit(const config::TrainConfig& config, int ranks,
                                      const Cluster& cluster) {
   std::vector<std::string> ways;
-  const auto fits = [&](const config::TrainConfig& changed, int count) {
-    try {
-      const auto memory = memory_of_rank(changed, count, nodes_of(count, cluster).value_or(1));
-      return !shortage_of(memory, changed.device, count, cluster);
-    } catch (const Error&) {  // so many ranks cannot share the model
-      return false;
-    }
-  };
-  const auto try_config = [&](const std::string& words,
-                              const std::function<void(config::TrainConfig&)>& change) {
-    config::TrainConfig changed = config;
-    change(changed);
-    if (fits(changed, ranks)) ways.push_back(words);
-  };
-  const auto shard = [](config::TrainConfig& changed) {
-    changed.distributed_strategy = "fsdp";
-    if (!changed.fsdp) changed.fsdp.emplace();
-    changed.fsdp->sharding_strategy = "FULL_SHARD";
-  };
-  const auto recompute = [](config::TrainConfig& changed) {
-    changed.activation_checkpointing = "whole_layer";
-  };
-  const auto fewest_ranks = [&](const config::TrainConfig& changed, int from) {
-    int count = from;
-    while (count <= dist::kMostRanks && !fits(changed, count)) count *= 2;
-    return count <= dist::kMostRanks ? std::optional(count) : std::nullopt;
-  };
-  if (const auto more = fewest_ranks(config, 2 * ranks))
+  if (const auto more = fewest_ranks(config, 2 * ranks, cluster))
     ways.push_back(std::to_string(*more) + " ranks");
-  try_config("fsdp.sharding_strategy=FULL_SHARD", shard);
-  for (auto micro = config.micro_batch() / 2; micro >= 1; micro /= 2) {
-    config::TrainConfig smaller = config;
-    smaller.device_train_microbatch_size = micro;
-    if (config.global_train_batch_size % micro != 0 || !fits(smaller, ranks)) continue;
-    ways.push_back("device_train_microbatch_size=" + std::to_string(micro));
-    break;
-  }
-  try_config("activation_checkpointing=whole_layer", recompute);
+  config::TrainConfig sharded = config;
+  shard_fully(sharded);
+  if (fits(sharded, ranks, cluster)) ways.emplace_back("fsdp.sharding_strategy=FULL_SHARD");
+  if (const auto micro = largest_micro_batch(config, ranks, cluster))
+    ways.push_back("device_train_microbatch_size=" + std::to_string(*micro));
+  config::TrainConfig recomputed = config;
+  recompute_layers(recomputed);
+  if (fits(recomputed, ranks, cluster)) ways.emplace_back("activation_checkpointing=whole_layer");
   if (!ways.empty()) return ways;
-  config::TrainConfig all = config;
-  shard(all);
-  recompute(all);
+  config::TrainConfig all = sharded;
+  recompute_layers(all);
   all.device_train_microbatch_size = 1;
-  if (const auto count = fewest_ranks(all, ranks)) {
+  if (const auto count = fewest_ranks(all, ranks, cluster)) {
     ways.push_back(
         "fsdp.sharding_strategy=FULL_SHARD with device_train_microbatch_size=1 and "
         "activation_checkpointing=whole_layer" +
