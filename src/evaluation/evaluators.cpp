@@ -24,10 +24,11 @@ std::optional<std::int64_t> sample_limit(const config::EvaluatorConfig& evaluato
   return samples;
 }
 
-/// Instances whose continuations all lie among the first `samples` of the task.
+/// Instances whose continuations all lie among the first `samples` of the task. Each has one at
+/// least.
 std::int64_t whole_instances(const eval::Task& task, std::int64_t samples) {
   std::int64_t count = 0;
-  for (const auto& example : eval::load_task(task).examples) {
+  for (const auto& example : eval::load_task(task, samples).examples) {
     samples -= std::ssize(example.options);
     if (samples < 0) break;
     ++count;
