@@ -1,30 +1,21 @@
-// TensorBoard's event files: records of TensorFlow's TFRecord format, each an Event of
-// tensorflow/core/util/event.proto. Settings are hyperparameters of its HParams page, and a text.
+// TensorBoard's event files. Settings are hyperparameters of its HParams page, and a text.
 #include <algorithm>
 #include <cmath>
 
+#include "core/files/event_file_format.h"
 #include "core/files/output_file.h"
+#include "core/files/protobuf.h"
 #include "core/text/number.h"
 #include "core/text/text.h"
 #include "exports/tools.h"
-#include "exports/wire.h"
 
 namespace olmo::exports {
 namespace {
 
-// Fields of the messages that are written.
-namespace event {
-enum : std::uint32_t { kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5 };
-}
-namespace value {
-enum : std::uint32_t { kTag = 1, kSimpleValue = 2, kTensor = 8, kMetadata = 9 };
-}
-namespace tensor {
-enum : std::uint32_t { kType = 1, kShape = 2, kStringValue = 8 };
-constexpr std::int64_t kString = 7;
-}  // namespace tensor
-constexpr std::uint32_t kValueOfSummary = 1;
-constexpr std::uint32_t kDimOfShape = 2, kSizeOfDim = 1;
+using Message = ProtobufMessage;
+
+using namespace event_file;
+
 namespace metadata {
 enum : std::uint32_t { kPlugin = 1, kDataClass = 4 };
 enum : std::uint32_t { kPluginName = 1, kPluginContent = 2 };
@@ -51,7 +42,8 @@ class EventFile {
   }
   void add_version(double wall_time) {
     Message message;
-    message.real(event::kWallTime, wall_time).text(event::kFileVersion, "brain.Event:2");
+    message.real(event::kWallTime, wall_time)
+        .text(event::kFileVersion, std::string(kVersion) + "2");
     record(message.bytes());
   }
   void publish() { file_.publish(); }
@@ -59,22 +51,16 @@ class EventFile {
  private:
   void record(const std::string& data) {
     std::string head;
-    append_little_endian(head, data.size(), 8);
-    append_little_endian(head, masked_sum(head), 4);
+    append_little_endian(head, data.size(), kLengthBytes);
+    append_little_endian(head, checksum(head), kChecksumBytes);
     file_.append(head);
     file_.append(data);
     std::string tail;
-    append_little_endian(tail, masked_sum(data), 4);
+    append_little_endian(tail, checksum(data), kChecksumBytes);
     file_.append(tail);
-  }
-  /// Turned and shifted, since a sum over bytes that hold their own sum says little.
-  std::uint32_t masked_sum(std::string_view bytes) const {
-    const std::uint32_t sum = crc_.sum(bytes);
-    return ((sum >> 15) | (sum << 17)) + 0xA282EAD8;
   }
 
   OutputFile file_;
-  Crc32 crc_{Crc32::kCastagnoli};
 };
 
 Message plugin(const char* name, const std::string& content, bool is_tensor) {

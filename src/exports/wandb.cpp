@@ -1,6 +1,4 @@
-// W&B's record of an offline run, as `wandb sync` reads it: a file of LevelDB's log format, whose
-// checksums are zlib's CRC-32, with a Record of wandb_internal.proto in each entry. The format is
-// not documented; these are the fields that wandb 0.19.11 reads.
+// W&B's record of an offline run, as `wandb sync` reads it.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,49 +9,25 @@
 
 #include "core/files/json.h"
 #include "core/files/output_file.h"
+#include "core/files/protobuf.h"
 #include "core/files/recorded_json.h"
+#include "core/files/wandb_format.h"
 #include "core/text/text.h"
 #include "exports/tools.h"
-#include "exports/wire.h"
 
 namespace olmo::exports {
 namespace {
 
-namespace record {
-enum : std::uint32_t {
-  kNumber = 1,
-  kHistory = 2,
-  kSummary = 3,
-  kRun = 17,
-  kExit = 18,
-  kHeader = 21,
-  kFooter = 22
-};
-}
-namespace run {
-enum : std::uint32_t {
-  kId = 1,
-  kProject = 3,
-  kConfig = 4,
-  kName = 8,
-  kTags = 10,
-  kHost = 13,
-  kStartTime = 17
-};
-}
-namespace item {  // of config, history and summary
-enum : std::uint32_t { kKey = 1, kJson = 16 };
-constexpr std::uint32_t kInHistory = 1, kInUpdate = 1;
-constexpr std::uint32_t kStepOfHistory = 2, kNumberOfStep = 1;
-}  // namespace item
+using Message = ProtobufMessage;
 
-/// LevelDB's log: blocks of 32 KiB, entries cut at their ends, each piece with a checksum, its
-/// length and which part of its entry it is.
+using namespace wandb_format;
+
+/// Cuts entries at the ends of blocks.
 class RecordLog {
  public:
   explicit RecordLog(const std::filesystem::path& path) : file_(path) {
-    std::string head = ":W&B";
-    append_little_endian(head, 0xBEE1, 2);
+    std::string head(kMagic);
+    append_little_endian(head, kMagicNumber, 2);
     append_little_endian(head, 0, 1);  // version
     put(head);
   }
@@ -65,28 +39,24 @@ class RecordLog {
   void publish() { file_.publish(); }
 
  private:
-  static constexpr std::size_t kBlock = 32768, kHead = 7;
-  enum Part : std::uint8_t { kFull = 1, kFirst = 2, kMiddle = 3, kLast = 4 };
-
   void append(std::string_view data) {
     std::size_t room = kBlock - at_ % kBlock;
-    if (room < kHead) {
+    if (room < kPieceHead) {
       put(std::string(room, '\0'));
       room = kBlock;
     }
-    if (data.size() + kHead <= room) return piece(kFull, data);
-    piece(kFirst, data.substr(0, room - kHead));
-    data.remove_prefix(room - kHead);
-    for (; data.size() > kBlock - kHead; data.remove_prefix(kBlock - kHead))
-      piece(kMiddle, data.substr(0, kBlock - kHead));
+    if (data.size() + kPieceHead <= room) return piece(kFull, data);
+    piece(kFirst, data.substr(0, room - kPieceHead));
+    data.remove_prefix(room - kPieceHead);
+    for (; data.size() > kBlock - kPieceHead; data.remove_prefix(kBlock - kPieceHead))
+      piece(kMiddle, data.substr(0, kBlock - kPieceHead));
     piece(kLast, data);
   }
   void piece(Part part, std::string_view data) {
-    const char type = static_cast<char>(part);
     std::string head;
-    append_little_endian(head, crc_.sum(data, crc_.sum({&type, 1})), 4);
+    append_little_endian(head, checksum(part, data), 4);
     append_little_endian(head, data.size(), 2);
-    head += type;
+    head += static_cast<char>(part);
     put(head);
     put(data);
   }
@@ -96,7 +66,6 @@ class RecordLog {
   }
 
   OutputFile file_;
-  Crc32 crc_{Crc32::kZlib};
   std::size_t at_ = 0;
   std::int64_t number_ = 0;
 };
