@@ -70,6 +70,9 @@ void add_notes(const StepLog& log, std::vector<std::string>& notes) {
       log.repeated == 1 ? " is followed by one of the same step: left out"
                         : " are followed by one of the same step: left out");
   add(log.headers, "header line", " within the file");
+  add(log.rounded, "token count",
+      " above 2^24, which an event file rounds: left out (--tokens-per-step N)");
+  if (log.cut) notes.push_back(file + "ends within a record, which is left out");
   if (log.reversed) notes.push_back(file + "the last step comes first: turned round");
   for (std::size_t i = 0; i < std::min(log.restarts.size(), kMostRestarts); ++i)
     notes.push_back(file + log.restarts[i].message);
@@ -104,10 +107,9 @@ bool is_of_wandb(const Json& config) {
 
 constexpr char kGpuCount[] = "gpu_count";
 
-ForeignConfig read_foreign_config(const std::string& path) {
-  if (path.empty()) return {};
-  Json config = config::to_json(config::read_config_file(path).root);
-  if (is_of_wandb(config)) config = unwrapped(config);
+namespace {
+
+ForeignConfig described(const Json& config) {
   const auto seed = config.find("seed");
   const bool has_seed = seed != config.end() && seed->is_number_integer() && *seed >= 0;
   ForeignConfig foreign{.text = json_text(config), .n_parameters = {}, .max_steps = {}};
@@ -122,6 +124,16 @@ ForeignConfig read_foreign_config(const std::string& path) {
     if (const auto columns = config::run_columns(foreign.text))
       foreign.max_steps = columns->max_steps;
   return foreign;
+}
+
+}  // namespace
+
+ForeignConfig foreign_config(const std::string& json) { return described(Json::parse(json)); }
+
+ForeignConfig read_foreign_config(const std::string& path) {
+  if (path.empty()) return {};
+  const Json config = config::to_json(config::read_config_file(path).root);
+  return described(is_of_wandb(config) ? unwrapped(config) : config);
 }
 
 std::string read_foreign_machine(const std::string& path) {

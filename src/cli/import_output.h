@@ -30,6 +30,9 @@ struct ForeignConfig {
 /// "FILE:LINE: …".
 ForeignConfig read_foreign_config(const std::string& path);
 
+/// The same of a config that W&B's record told, as JSON text.
+ForeignConfig foreign_config(const std::string& json);
+
 /// Of W&B's `wandb-metadata.json`, what tells where the run was, as JSON text. Its number of GPUs
 /// is kept as that of one node, for a run may have had many. An empty path gives "{}". Throws
 /// Error(kInput).

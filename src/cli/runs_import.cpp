@@ -112,20 +112,31 @@ void print_mappings(const std::vector<import::StepLog>& logs) {
   }
 }
 
+std::string name_of(const RunsImportArguments& options,
+                    const std::optional<import::WandbRun>& told) {
+  if (!options.name.empty()) return options.name;
+  return told && !told->name.empty() ? told->name : fs::path(options.files.front()).stem().string();
+}
+
 void import_steps(const RunsImportArguments& options) {
   const auto reading = reading_of(options);
-  const ForeignConfig config = read_foreign_config(options.config);
-  const std::string machine = read_foreign_machine(options.metadata);
   std::vector<import::StepLog> logs;
   for (const auto& file : options.files)
     logs.push_back(during("reading " + file, [&] { return import::read_step_log(file, reading); }));
   const auto order = import::join_step_logs(logs, options.as_given);
+  const auto& told = logs.front().run;  // by W&B's record
+  const ForeignConfig config = options.config.empty() && told ? foreign_config(told->config)
+                                                              : read_foreign_config(options.config);
+  const std::string machine =
+      options.metadata.empty() && told ? told->machine : read_foreign_machine(options.metadata);
   const auto notes = import_notes(logs, reading, order);
   auto result = describe(logs, notes, order);
   const std::string extent = extent_text(result);
   if (!options.json) print_mappings(logs);
   for (const auto& note : notes) log_line("note: " + note);
-  if (config.translated) log_line("note: " + options.config + ": the model is kept in OLMo's keys");
+  if (config.translated)
+    log_line("note: " + (options.config.empty() ? logs.front().path : options.config) +
+             ": the model is kept in OLMo's keys");
   if (options.dry_run) return print(options, result, extent + ", nothing is written (--dry-run)");
 
   store::RecordDatabase records(options.database, OpenMode::kCreate);
@@ -133,16 +144,15 @@ void import_steps(const RunsImportArguments& options) {
     if (const auto before = store::find_imported_run(records, log.sha256))
       log_warning(log.path + ": was imported before, as run " + *before);
   }
-  const import::ImportedRun run{
-      .name = options.name.empty() ? fs::path(options.files.front()).stem().string() : options.name,
-      .config = config.text,
-      .seed = config.seed,
-      .n_parameters = config.n_parameters,
-      .max_steps = config.max_steps,
-      .tags = options.tags,
-      .command_line = command_line(),
-      .devices = options.devices,
-      .machine = machine};
+  const import::ImportedRun run{.name = name_of(options, told),
+                                .config = config.text,
+                                .seed = config.seed,
+                                .n_parameters = config.n_parameters,
+                                .max_steps = config.max_steps,
+                                .tags = options.tags,
+                                .command_line = command_line(),
+                                .devices = options.devices,
+                                .machine = machine};
   const std::string id = during("writing " + options.database,
                                 [&] { return import::write_step_logs(records, logs, run); });
   nlohmann::ordered_json written = {{"run_id", id}, {"database", options.database}};
@@ -204,14 +214,17 @@ void add_runs_import(const Command& runs) {
       "Import other trainers' logs as a run, or other evaluators' instances as an evaluation");
   auto& options = command.options<RunsImportArguments>();
   command.option("FILE", options.files,
-                 "A log (CSV, JSON lines, columns or a console's), or the logs of one run's "
-                 "jobs: put in order by their times, else by their first steps; a later one "
-                 "supersedes the others from its first step on");
+                 "A log (CSV, JSON lines, columns, a console's, TensorBoard's event file, W&B's "
+                 "run-ID.wandb), or the logs of one run's jobs: put in order by their times, "
+                 "else by their first steps; a later one supersedes the others from its first "
+                 "step on");
   command.flag("--as-given", options.as_given, "Keep the order in which the files are given");
   command.option("--db FILE", options.database, "Database to write to; made if there is none");
   command.option("--name", options.name,
                  "Name of the run, or of what was evaluated (default: the file's)");
-  command.option("--format", options.format, "auto, csv, jsonl, columns, torchtitan or olmo")
+  command
+      .option("--format", options.format,
+              "auto, csv, jsonl, columns, torchtitan, olmo, tensorboard or wandb")
       .with_default();
   command
       .option("--map TARGET=COLUMN", options.map,
@@ -230,7 +243,7 @@ void add_runs_import(const Command& runs) {
                  "Number of devices of the run; a device's throughput times N is the run's");
   command.option("--config FILE", options.config,
                  "Config of the other trainer, kept with the run and compared: JSON or YAML "
-                 "(OLMo's own, W&B's config.yaml)");
+                 "(OLMo's own, W&B's config.yaml); default: what W&B's record tells");
   command.option("--metadata FILE", options.metadata,
                  "W&B's wandb-metadata.json: the host, system and GPU of the run");
   command.flag("--dry-run", options.dry_run, "Show which column is taken as what; write nothing");
@@ -253,6 +266,7 @@ void add_runs_import(const Command& runs) {
       "Example: olmo-harness runs import wandb.csv --dry-run\n"
       "Example: olmo-harness runs import wandb.csv --db other.db --name 'OLMo on H100' --map "
       "loss=train/CrossEntropyLoss\n"
+      "Example: olmo-harness runs import offline-run-*/run-*.wandb --db other.db\n"
       "Example: olmo-harness runs import job1.jsonl job2.jsonl --db other.db --config config.yaml "
       "--devices 64\n"
       "Example: olmo-harness runs import --db other.db --instances samples_*.jsonl --metric "

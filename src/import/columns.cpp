@@ -31,7 +31,7 @@ const std::vector<std::pair<std::string_view, std::vector<std::string_view>>>& k
         "train/loss", "train/lm_loss", "lm loss", "lm_loss", "loss", "train_loss"}},
       {"grad_norm",
        {metric_names::kGradNorm, "optim/total grad norm", "train/grad_norm", "grad_norm",
-        "grad norm", "gradient_norm"}},
+        "grad norm", "grad-norm", "gradient_norm"}},
       {"lr",
        {metric_names::kLearningRate, "optim/LR (group 0)", "optim/LR", "train/learning_rate",
         "learning_rate", "learning-rate", "lr"}},
@@ -41,7 +41,9 @@ const std::vector<std::pair<std::string_view, std::vector<std::string_view>>>& k
       {"tokens_per_second_per_device",
        {metric_names::kTokensPerSecondPerDevice, "throughput/device/TPS", "throughput(tps)", "tps",
         "tokens_per_second_per_device", "tokens_per_second_per_gpu", "tokens_per_sec_per_gpu"}},
-      {"seconds", {metric_names::kSeconds, "time_metrics/end_to_end(s)", "step_time", "seconds"}},
+      {"seconds",
+       {metric_names::kSeconds, "time_metrics/end_to_end(s)", "step_time", "iteration-time",
+        "seconds"}},
       {"time", {"_timestamp", "wall time", "wall_time", "timestamp"}},
   };
   return kNames;

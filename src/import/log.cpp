@@ -12,17 +12,21 @@
 #include "core/files/json.h"
 #include "core/text/number.h"
 #include "core/text/text.h"
+#include "import/tensorboard.h"
 #include "import/text.h"
+#include "import/wandb.h"
 
 namespace olmo::import {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, LogFormat>, 5> kFormats = {{
+constexpr std::array<std::pair<std::string_view, LogFormat>, 7> kFormats = {{
     {"csv", LogFormat::kCsv},
     {"jsonl", LogFormat::kJsonl},
     {"columns", LogFormat::kColumns},
     {"torchtitan", LogFormat::kTorchtitan},
     {"olmo", LogFormat::kOlmo},
+    {"tensorboard", LogFormat::kTensorboard},
+    {"wandb", LogFormat::kWandb},
 }};
 
 constexpr std::string_view kStepKey = "step:";
@@ -223,9 +227,21 @@ bool is_beside_trainer_state(const std::filesystem::path& file) {
          std::ranges::find(kEndings, file.extension().string()) != kEndings.end();
 }
 
-bool is_event_file(std::string_view bytes, const std::string& file) {
-  return std::filesystem::path(file).filename().string().find("tfevents") != std::string::npos ||
-         bytes.substr(0, 64).find("brain.Event:") != bytes.npos;
+/// Windows' editors begin UTF-8 with one.
+std::string_view without_bom(std::string_view text) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  return text;
+}
+
+void read_text_log(std::string_view text, const std::string& file, LogFormat format,
+                   const OnLogRow& on_row) {
+  text = without_bom(text);
+  if (format == LogFormat::kCsv) return read_csv(text, file, on_row);
+  if (format == LogFormat::kColumns) return read_columns(text, file, on_row);
+  if (format == LogFormat::kTorchtitan) return read_torchtitan(text, on_row);
+  if (format == LogFormat::kOlmo) return read_olmo(text, on_row);
+  if (is_trainer_state(text)) return read_trainer_state(text, file, on_row);
+  read_jsonl(text, file, on_row);
 }
 
 }  // namespace
@@ -234,7 +250,8 @@ LogFormat parse_log_format(std::string_view name) {
   for (const auto& [known, format] : kFormats)
     if (known == name) return format;
   throw Error(ErrorKind::kUsage,
-              "--format must be auto, csv, jsonl, columns, torchtitan or olmo, got '" +
+              "--format must be auto, csv, jsonl, columns, torchtitan, olmo, tensorboard or wandb, "
+              "got '" +
                   std::string(name) + "'");
 }
 
@@ -244,7 +261,14 @@ std::string_view to_string(LogFormat format) {
   return "";
 }
 
+std::optional<LogFormat> detect_binary_log(std::string_view bytes, const std::string& file) {
+  if (is_wandb_record(bytes)) return LogFormat::kWandb;
+  if (is_event_file(bytes, file)) return LogFormat::kTensorboard;
+  return std::nullopt;
+}
+
 LogFormat detect_log_format(std::string_view text, const std::string& file) {
+  text = without_bom(text);
   const auto is_number = [](std::string_view word) { return parse_log_number(word).has_value(); };
   std::optional<bool> may_be_csv;  // told by the first line; a console log may begin with anything
   for (Lines lines(text); lines.next();) {
@@ -264,25 +288,16 @@ LogFormat detect_log_format(std::string_view text, const std::string& file) {
   throw Error(ErrorKind::kInput,
               file +
                   ": is none of the known logs (CSV with a header, JSON lines, columns of numbers, "
-                  "torchtitan's or OLMo's console): --format says which it is meant to be");
+                  "torchtitan's or OLMo's console, TensorBoard's event file, W&B's record): "
+                  "--format says which it is meant to be");
 }
 
-void for_each_log_row(std::string_view text, const std::string& file, LogFormat format,
+bool for_each_log_row(std::string_view text, const std::string& file, LogFormat format,
                       const OnLogRow& on_row) {
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  switch (format) {
-    case LogFormat::kCsv:
-      return read_csv(text, file, on_row);
-    case LogFormat::kJsonl:
-      return is_trainer_state(text) ? read_trainer_state(text, file, on_row)
-                                    : read_jsonl(text, file, on_row);
-    case LogFormat::kColumns:
-      return read_columns(text, file, on_row);
-    case LogFormat::kTorchtitan:
-      return read_torchtitan(text, on_row);
-    case LogFormat::kOlmo:
-      return read_olmo(text, on_row);
-  }
+  if (format == LogFormat::kTensorboard) return read_event_file(text, file, on_row);
+  if (format == LogFormat::kWandb) return read_wandb_record(text, file, on_row);
+  read_text_log(text, file, format, on_row);
+  return true;
 }
 
 std::optional<double> parse_log_number(std::string_view text) {
@@ -317,11 +332,14 @@ void fail_at_line(const std::string& file, std::int64_t line, const std::string&
 }
 
 Json parse_log_json(std::string_view text, const std::string& file, std::int64_t line) {
-  const bool bare = text.find("NaN") != text.npos || text.find("Infinity") != text.npos;
-  Json object = parse_strict_json(bare ? with_quoted_constants(text) : text,
-                                  {.where = file + ":" + std::to_string(line)});
+  Json object = parse_log_value(text, file + ":" + std::to_string(line));
   if (!object.is_object()) fail_at_line(file, line, "is not a JSON object");
   return object;
+}
+
+Json parse_log_value(std::string_view text, const std::string& where) {
+  const bool bare = text.find("NaN") != text.npos || text.find("Infinity") != text.npos;
+  return parse_strict_json(bare ? with_quoted_constants(text) : text, {.where = where});
 }
 
 void refuse_summary(std::string_view text, const std::string& file) {
@@ -349,16 +367,6 @@ void refuse_foreign_log(std::string_view bytes, const std::string& file) {
                name + "').to_csv('" + std::filesystem::path(name).stem().string() +
                ".csv', index=False)\"");
   }
-  if (begins(":W&B"))
-    refuse(file,
-           "is W&B's own binary record, which is not read here. Where W&B's service can be "
-           "reached, `wandb sync` the folder, and then\n  python3 -c \"import wandb, json; "
-           "[print(json.dumps(row)) for row in "
-           "wandb.Api().run('ENTITY/PROJECT/RUN_ID').scan_history()]\" > history.jsonl");
-  if (is_event_file(bytes, file))
-    refuse(file,
-           "is a TensorBoard event file, which is not read here: export its scalars as CSV (\"Show "
-           "data download links\" in TensorBoard)");
   if (begins("SQLite format 3\0"sv))
     refuse(file, "is a database and not a log: the reports read databases of ours as they are");
   if (begins("\x1f\x8b") || begins("\x28\xb5\x2f\xfd") || begins("PK\x03\x04") || begins("BZh"))

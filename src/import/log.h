@@ -13,17 +13,21 @@
 namespace olmo::import {
 
 enum class LogFormat {
-  kCsv,         ///< a header and rows (RFC 4180), e.g. exported from W&B
-  kJsonl,       ///< one JSON object a line, e.g. W&B's history; NaN and Infinity may occur. Or
-                ///< Hugging Face's trainer_state.json, whose rows are its log_history
-  kColumns,     ///< numbers between blanks, no header: `step loss`, then `column3`, …
-  kTorchtitan,  ///< console: `step:  1  loss: 12.2  grad_norm: 1.3 …`
-  kOlmo,        ///< console: `[step=1/10,epoch=0]`, then lines `    train/CrossEntropyLoss=11.2`
+  kCsv,          ///< a header and rows (RFC 4180), e.g. exported from W&B
+  kJsonl,        ///< one JSON object a line, e.g. W&B's history; NaN and Infinity may occur. Or
+                 ///< Hugging Face's trainer_state.json, whose rows are its log_history
+  kColumns,      ///< numbers between blanks, no header: `step loss`, then `column3`, …
+  kTorchtitan,   ///< console: `step:  1  loss: 12.2  grad_norm: 1.3 …`
+  kOlmo,         ///< console: `[step=1/10,epoch=0]`, then lines `    train/CrossEntropyLoss=11.2`
+  kTensorboard,  ///< event file
+  kWandb,        ///< W&B's own record, run-ID.wandb
 };
 
 /// "csv", "jsonl", … Throws Error(kUsage).
 LogFormat parse_log_format(std::string_view name);
 std::string_view to_string(LogFormat format);
+/// That of a file which is no text; nothing for a text.
+std::optional<LogFormat> detect_binary_log(std::string_view bytes, const std::string& file);
 /// By the first lines of `text`. Throws Error(kInput) naming `file`.
 LogFormat detect_log_format(std::string_view text, const std::string& file);
 
@@ -32,11 +36,12 @@ struct LogCell {
   std::string text;       ///< empty: absent
 };
 
-/// One row of the log: `line` (from 1) is where it begins.
+/// One row of the log: `line` (from 1) is where it begins, of a binary log the record.
 using OnLogRow = std::function<void(std::int64_t line, const std::vector<LogCell>& cells)>;
 
-/// The rows of `text` in order. Throws Error(kInput) "FILE:LINE: …".
-void for_each_log_row(std::string_view text, const std::string& file, LogFormat format,
+/// The rows of `text` in order. Returns false if it is a binary log that ends within a record,
+/// which is left out. Throws Error(kInput) "FILE:LINE: …".
+bool for_each_log_row(std::string_view text, const std::string& file, LogFormat format,
                       const OnLogRow& on_row);
 
 /// A number as logs write it: a point before its decimals; commas between thousands where they
@@ -56,12 +61,15 @@ std::string in_quotes(std::string_view text);
 /// strings of that name. Throws Error(kInput) "FILE:LINE: …", also for what is nested too deep.
 nlohmann::json parse_log_json(std::string_view text, const std::string& file, std::int64_t line);
 
+/// Parses a JSON value likewise; `where` is how errors begin.
+nlohmann::json parse_log_value(std::string_view text, const std::string& where);
+
 /// Throws Error(kInput) for lm-eval's results_DATE.json, which has neither steps nor instances.
 void refuse_summary(std::string_view text, const std::string& file);
 
-/// Throws Error(kInput) for files that are no text and yet are what trainers leave (Parquet, W&B's
-/// own .wandb, TensorBoard's events, databases, compressed files, UTF-16), with the command that
-/// makes a readable file of them, and for those that lie beside Hugging Face's log.
+/// Throws Error(kInput) for files that are no text and yet are what trainers leave (Parquet,
+/// databases, compressed files, UTF-16), with the command that makes a readable file of them, and
+/// for those that lie beside Hugging Face's log.
 void refuse_foreign_log(std::string_view bytes, const std::string& file);
 
 }  // namespace olmo::import

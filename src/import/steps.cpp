@@ -225,12 +225,21 @@ class MetricColumns {
   std::unordered_map<std::string, std::size_t> columns_;
 };
 
+/// TensorBoard's numbers are floats: beyond 2^24 a count is rounded, and so not known.
+std::optional<std::int64_t> tokens_of(const RowReader& reader, StepLog& log) {
+  constexpr std::int64_t kExact = std::int64_t{1} << 24;
+  const auto tokens = reader.count("tokens");
+  if (log.format != LogFormat::kTensorboard || tokens.value_or(0) <= kExact) return tokens;
+  ++log.rounded;
+  return std::nullopt;
+}
+
 /// Step and tokens of a row, each from the other where the log tells one and the tokens of a step
 /// are given; false if it tells neither.
-bool find_position(const RowReader& reader, const StepLog& log, const StepLogOptions& options,
+bool find_position(const RowReader& reader, StepLog& log, const StepLogOptions& options,
                    store::ImportedStepRecord& row) {
   row.step = reader.count("step");
-  row.tokens = reader.count("tokens");
+  row.tokens = tokens_of(reader, log);
   const auto per_step = options.tokens_per_step;
   if (per_step && row.step && !row.tokens) {
     std::int64_t tokens = 0;
@@ -286,13 +295,35 @@ void read_row(const RowReader& reader, const MetricColumns& metrics, const StepL
   collector.add(reader.line(), row);
 }
 
-/// A checkpoint's folder has its log within.
+LogFormat format_of(std::string_view bytes, const std::string& file,
+                    std::optional<LogFormat> told) {
+  const auto binary = detect_binary_log(bytes, file);
+  if (binary && told.value_or(*binary) != *binary)
+    throw Error(ErrorKind::kUsage, file + ": is in the format " + std::string(to_string(*binary)) +
+                                       ", and --format says " + std::string(to_string(*told)));
+  if (binary) return *binary;
+  refuse_foreign_log(bytes, file);
+  if (told) return *told;
+  if (std::filesystem::path(file).extension() == ".csv") return LogFormat::kCsv;
+  return detect_log_format(bytes, file);
+}
+
+bool is_named_as_log(const std::filesystem::path& path) {
+  const std::string name = path.filename().string();
+  return name == "trainer_state.json" || name.ends_with(".wandb") ||
+         name.find("tfevents") != std::string::npos;
+}
+
+/// A checkpoint's folder has its log within, and so has that of TensorBoard or W&B.
 void refuse_folder(const std::filesystem::path& path) {
   std::error_code ignored;
-  const auto log = path / "trainer_state.json";
-  if (std::filesystem::is_regular_file(log, ignored))
-    throw Error(ErrorKind::kInput,
-                path.string() + ": is a folder; the log in it is " + log.string());
+  std::set<std::string> logs;
+  for (const auto& entry : std::filesystem::directory_iterator(path, ignored))
+    if (is_named_as_log(entry.path())) logs.insert(entry.path().string());
+  if (logs.empty()) return;
+  throw Error(ErrorKind::kInput, path.string() + ": is a folder; the log in it is " +
+                                     *logs.begin() +
+                                     (logs.size() == 1 ? "" : ", and there are more of them"));
 }
 
 /// Columns without a number are no metrics.
@@ -323,27 +354,27 @@ StepLog read_step_log(const std::filesystem::path& path, const StepLogOptions& o
   log.path = path.string();
   log.bytes = static_cast<std::int64_t>(text.size());
   log.sha256 = sha256(text).hex();
-  refuse_foreign_log(text, log.path);
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  log.format = options.format               ? *options.format
-               : path.extension() == ".csv" ? LogFormat::kCsv
-                                            : detect_log_format(text, log.path);
+  log.format = format_of(text, log.path, options.format);
+  if (log.format == LogFormat::kWandb) log.run = read_wandb_run(text, log.path);
   const auto names = column_names(text, log.path, log.format);
   if (names.empty()) {
     throw Error(ErrorKind::kInput,
                 log.path + ": holds no row in the format " + std::string(to_string(log.format)));
   }
-  log.columns = find_columns(names, without_factors(options.columns, names, log.scales), log.path);
+  auto wanted = without_factors(options.columns, names, log.scales);
+  // An event has a step of its own, and a number that is called like one is a float.
+  if (log.format == LogFormat::kTensorboard) wanted.try_emplace("step", "step");
+  log.columns = find_columns(names, wanted, log.path);
   log.steps_known = log.columns.contains("step") || options.tokens_per_step.has_value();
 
   RowReader reader(log);
   const MetricColumns metrics(names, options.keep, log);
   StepCollector collector(log);
-  for_each_log_row(text, log.path, log.format,
-                   [&](std::int64_t line, const std::vector<LogCell>& cells) {
-                     reader.look_at(line, cells);
-                     read_row(reader, metrics, options, log, collector);
-                   });
+  log.cut = !for_each_log_row(text, log.path, log.format,
+                              [&](std::int64_t line, const std::vector<LogCell>& cells) {
+                                reader.look_at(line, cells);
+                                read_row(reader, metrics, options, log, collector);
+                              });
   collector.finish();
   drop_empty_metrics(log);
   if (log.steps.empty())

@@ -6,6 +6,7 @@
 
 #include "import/columns.h"
 #include "import/log.h"
+#include "import/wandb.h"
 #include "store/runs/run_db.h"
 
 namespace olmo::import {
@@ -44,7 +45,10 @@ struct StepLog {
   std::int64_t unplaced = 0;         ///< of these, rows with metrics and without step or tokens
   std::int64_t repeated = 0;         ///< rows whose step comes again right after them
   std::int64_t headers = 0;          ///< header lines within the file
+  std::int64_t rounded = 0;          ///< token counts that an event file cannot hold: left out
   bool reversed = false;             ///< the file had the last step first
+  bool cut = false;                  ///< the file ends within a record, which is left out
+  std::optional<WandbRun> run;       ///< what W&B's record tells of it
 
   /// "step 100" or "6400 tokens".
   [[nodiscard]] std::string place(std::int64_t position) const;
@@ -59,7 +63,7 @@ struct StepLogOptions {
 };
 
 /// Throws Error(kInput) "FILE:LINE: …" for a row that cannot be understood and as
-/// refuse_foreign_log, Error(kUsage) as find_columns.
+/// refuse_foreign_log, Error(kUsage) as find_columns, and for a format that the file does not have.
 StepLog read_step_log(const std::filesystem::path& path, const StepLogOptions& options);
 
 /// How the files of one run follow each other.

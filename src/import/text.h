@@ -1,6 +1,7 @@
-// Lines, words and CSV: what the formats of import/log.h are made of.
+// Lines, words, records and CSV: what the formats of import/log.h are made of.
 #pragma once
 
+#include "core/error.h"
 #include "import/log.h"
 
 namespace olmo::import {
@@ -24,6 +25,17 @@ std::string without_ansi(std::string_view line);
 
 /// Without the commas between groups of three digits of a whole part; commas elsewhere stay.
 std::string without_thousands(std::string_view text);
+
+/// What `parse` returns of a record of a binary log. Its errors tell the record, as those of a text
+/// tell the line.
+template <typename Parse>
+auto in_record(const std::string& file, std::int64_t number, const Parse& parse) {
+  try {
+    return parse();
+  } catch (const Error& error) {
+    fail_at_line(file, number, error.what());
+  }
+}
 
 /// Rows under a header, in which no name stands twice; quotes may enclose commas, line ends and
 /// doubled quotes.

@@ -63,6 +63,63 @@ TEST_CASE("runs import puts another trainer's log beside our runs, or writes not
   CHECK(runs({"export", database, "--table", "energy"}).out.empty());
 }
 
+TEST_CASE("a run that was exported for TensorBoard or W&B comes back with its losses", "[cli]") {
+  const Scene scene;
+  REQUIRE(scene.train("run", {"stop_at=4"}).code == 0);
+  const auto losses = [&](const std::string& database, const char* table) {
+    const auto rows = harness(scene / "log", {"runs", "export", database, "--table", table}).out;
+    std::vector<double> values;
+    std::istringstream lines(rows);
+    for (std::string line; std::getline(lines, line);)
+      values.push_back(Json::parse(line).at("ce_loss").get<double>());
+    return values;
+  };
+  const auto trained = losses((scene / "run").string(), "steps");
+  REQUIRE(trained.size() == 4);
+  for (const bool wandb : {false, true}) {
+    const std::string tool = wandb ? "wandb" : "tensorboard";
+    INFO(tool);
+    REQUIRE(harness(scene / "log", {"runs", "export", (scene / "run").string(), "--to", tool,
+                                    (scene / tool).string()})
+                .code == 0);
+    std::string log;
+    for (const auto& entry : fs::recursive_directory_iterator(scene / tool))
+      if (entry.path().extension() == ".wandb" ||
+          entry.path().filename().string().starts_with("events"))
+        log = entry.path().string();
+    const std::string database = (scene / (tool + ".db")).string();
+    const auto ended = harness(scene / "log", {"runs", "import", log, "--db", database});
+    INFO(ended.err);
+    CHECK(ended.code == 0);
+    auto expected = trained;
+    if (!wandb)
+      for (double& loss : expected) loss = static_cast<double>(static_cast<float>(loss));
+    CHECK(losses(database, "imported_steps") == expected);
+    const auto shown =
+        Json::parse(harness(scene / "log", {"runs", "show", database, "--json"}).out);
+    CHECK(shown["config"].contains("model") == wandb);
+  }
+}
+
+TEST_CASE("what a binary log does not hold whole is told", "[cli]") {
+  const TemporaryDirectory folder;
+  const auto import = [&](const fs::path& log, const Words& more) {
+    Words words = {"runs", "import", log.string()};
+    words.insert(words.end(), more.begin(), more.end());
+    return harness(folder / "log", words);
+  };
+  const fs::path data = fs::path(OLMO_TEST_DATA) / "import";
+  const auto events = import(data / "events.out.tfevents.golden", {"--dry-run"});
+  CHECK(events.says("2 token counts above 2^24, which an event file rounds: left out"));
+  const std::string bytes = read_file(data / "run-golden.wandb");
+  std::ofstream(folder / "cut.wandb", std::ios::binary) << bytes.substr(0, bytes.size() - 1);
+  CHECK(import(folder / "cut.wandb", {"--dry-run"})
+            .says("cut.wandb: ends within a record, which is left out"));
+  const auto other = import(folder / "cut.wandb", {"--dry-run", "--format", "csv"});
+  CHECK(other.code == 2);
+  CHECK(other.says("cut.wandb: is in the format wandb, and --format says csv"));
+}
+
 TEST_CASE("docs/import.md shows what runs import --dry-run prints", "[cli]") {
   const TemporaryDirectory folder;
   const std::string log = (folder / "history.csv").string();

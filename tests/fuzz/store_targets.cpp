@@ -4,11 +4,16 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "core/files/event_file_format.h"
 #include "core/files/input_file.h"
+#include "core/files/protobuf.h"
+#include "core/files/wandb_format.h"
 #include "core/hash.h"
 #include "fuzz/target.h"
 #include "import/instances.h"
 #include "import/steps.h"
+#include "import/tensorboard.h"
+#include "import/wandb.h"
 #include "store/checkpoint/checkpoint.h"
 #include "store/checkpoint/checkpoint_manifest.h"
 #include "store/foreign/olmo_shards.h"
@@ -83,14 +88,16 @@ std::vector<std::string> safetensors_seeds() {
 
 /// The first byte says what the file is called, for the name and the contents choose the format.
 void parse_log(const std::string& input) {
-  constexpr const char* kNames[] = {"log.csv", "log.jsonl", "log.txt", "log.log"};
-  const std::size_t kind = input.empty() ? 0 : static_cast<unsigned char>(input[0]) % 4;
+  constexpr const char* kNames[] = {"log.csv", "log.jsonl", "log.txt", "log.log", "tfevents"};
+  const std::size_t kind =
+      input.empty() ? 0 : static_cast<unsigned char>(input[0]) % std::size(kNames);
   const auto path = file_of(input.substr(input.empty() ? 0 : 1), kNames[kind]);
   (void)import::read_step_log(path, {});
 }
 
 std::vector<std::string> log_seeds() {
-  return {std::string("\0", 1) +
+  return {"\4" + files_below("tests/data/import", ".golden").front(),
+          std::string("\0", 1) +
               "\xEF\xBB\xBF\"Step\",\"r - train/CrossEntropyLoss\",lr,note\r\n1,11.2,1e-4,\"a, "
               "\"\"b\"\"\"\r\n2,NaN,,\r\n",
           "\1{\"_step\": 0, \"train/CrossEntropyLoss\": 10.5, \"x\": {\"y\": [1]}}\n{\"_step\": 1, "
@@ -100,6 +107,68 @@ std::vector<std::string> log_seeds() {
           "mfu: 0.03%\x1b[39m\n",
           "\3I\t[step=10/739328,epoch=0]\n    train/CrossEntropyLoss=11.20\n    "
           "throughput/total_tokens=41,943,040\n"};
+}
+
+/// What a checksum vouches for is no better than who wrote it: the input is the data of a record.
+void parse_event(const std::string& data) {
+  std::string record;
+  append_little_endian(record, data.size(), event_file::kLengthBytes);
+  append_little_endian(record, event_file::checksum(record), event_file::kChecksumBytes);
+  record += data;
+  append_little_endian(record, event_file::checksum(data), event_file::kChecksumBytes);
+  (void)import::read_event_file(record, "events", [](auto, const auto&) {});
+}
+
+std::vector<std::string> event_seeds() {
+  namespace tensor = event_file::tensor;
+  const auto numbers = ProtobufMessage()
+                           .text(event_file::value::kTag, "loss")
+                           .single(event_file::value::kSimpleValue, 2.5F);
+  const auto of_tensor =
+      ProtobufMessage()
+          .text(event_file::value::kTag, "lr")
+          .message(event_file::value::kTensor, ProtobufMessage()
+                                                   .integer(tensor::kType, tensor::kDouble)
+                                                   .text(tensor::kContent, "12345678"));
+  const auto event = [](const ProtobufMessage& value) {
+    return ProtobufMessage()
+        .real(event_file::event::kWallTime, 1.5)
+        .integer(event_file::event::kStep, 3)
+        .message(event_file::event::kSummary,
+                 ProtobufMessage().message(event_file::kValueOfSummary, value))
+        .bytes();
+  };
+  return {event(numbers), event(of_tensor)};
+}
+
+void parse_wandb_entry(const std::string& data) {
+  std::string file(":W&B\xe1\xbe\0", wandb_format::kFileHead);
+  append_little_endian(file, wandb_format::checksum(wandb_format::kFull, data), 4);
+  append_little_endian(file, data.size(), 2);
+  file += static_cast<char>(wandb_format::kFull) + data;
+  (void)import::read_wandb_record(file, "run.wandb", [](auto, const auto&) {});
+  (void)import::read_wandb_run(file, "run.wandb");
+}
+
+std::vector<std::string> wandb_seeds() {
+  namespace item = wandb_format::item;
+  namespace record = wandb_format::record;
+  const auto one = ProtobufMessage()
+                       .text(item::kNestedKey, "eval")
+                       .text(item::kNestedKey, "loss")
+                       .text(item::kJson, "NaN");
+  const auto history =
+      ProtobufMessage()
+          .message(item::kInHistory, one)
+          .message(item::kInHistory,
+                   ProtobufMessage().text(item::kKey, "t").text(item::kJson, "\"x\\n\""))
+          .message(item::kStepOfHistory, ProtobufMessage().integer(item::kNumberOfStep, 4));
+  const auto run =
+      ProtobufMessage()
+          .text(wandb_format::run::kHost, "n")
+          .message(wandb_format::run::kConfig, ProtobufMessage().message(item::kInUpdate, one));
+  return {ProtobufMessage().message(record::kHistory, history).bytes(),
+          ProtobufMessage().message(record::kRun, run).message(record::kConfig, run).bytes()};
 }
 
 void parse_instances(const std::string& input) {
@@ -192,6 +261,8 @@ std::vector<Target> store_targets() {
       {"checkpoint", 1 << 16, parse_checkpoint, checkpoint_seeds},
       {"safetensors", 1 << 13, parse_safetensors, safetensors_seeds},
       {"log", 1 << 12, parse_log, log_seeds},
+      {"event", 1 << 12, parse_event, event_seeds},
+      {"wandb_entry", 1 << 12, parse_wandb_entry, wandb_seeds},
       {"instances", 1 << 12, parse_instances, instance_seeds},
       {"pickle", 1 << 9, parse_pickle, pickle_seeds},
       {"torch_file", 1 << 13, parse_torch_file,

@@ -209,6 +209,20 @@ TEST_CASE("Hugging Face's trainer_state.json is read as the log that it holds", 
              Catch::EndsWith("entry 1 of `log_history` must be an object"));
 }
 
+TEST_CASE("a folder is refused with the name of the log in it", "[import]") {
+  const TemporaryDirectory folder;
+  const auto said = [&] {
+    return sentence(ErrorKind::kInput, [&] { (void)read_step_log(folder.path(), {}); });
+  };
+  const auto put = [&](const char* name) { std::ofstream(folder / name) << "x"; };
+  put("debug.log");
+  CHECK_THAT(said(), !Catch::Contains("the log in it"));
+  put("run-x.wandb");
+  CHECK_THAT(said(), Catch::EndsWith("the log in it is " + (folder / "run-x.wandb").string()));
+  put("events.out.tfevents.1.node");
+  CHECK_THAT(said(), Catch::EndsWith("events.out.tfevents.1.node, and there are more of them"));
+}
+
 TEST_CASE("files beside Hugging Face's log are refused with the log's name", "[import]") {
   for (const auto* name : {"config.json", "model.safetensors", "optimizer.pt"})
     CHECK_THAT(

@@ -269,8 +269,6 @@ TEST_CASE("files that are no text are refused with the way to convert them", "[i
              Catch::EndsWith("python3 -c \"import pandas; pandas.read_parquet('w/0000.parquet')"
                              ".to_csv('0000.csv', index=False)\""));
   CHECK_THAT(refused("PAR1", "a';import os.parquet"), Catch::Contains("'history.parquet'"));
-  CHECK_THAT(refused(":W&B\x01", "run-x.wandb"), Catch::Contains("scan_history()"));
-  CHECK_THAT(refused("x", "events.out.tfevents.1.host"), Catch::Contains("TensorBoard event file"));
   CHECK_THAT(refused(std::string("SQLite format 3\0", 16), "run.db"),
              Catch::Contains("is a database"));
   CHECK_THAT(refused("\x1f\x8b\x08", "log.gz"), Catch::EndsWith("unpack it first"));
