@@ -11,6 +11,7 @@
 #include "core/process/activity.h"
 #include "core/process/process.h"
 #include "core/process/terminal.h"
+#include "core/text/safe_text.h"
 #include "core/text/text.h"
 #include "import/evaluation.h"
 #include "import/steps.h"
@@ -157,7 +158,8 @@ void import_steps(const RunsImportArguments& options) {
                                 [&] { return import::write_step_logs(records, logs, run); });
   nlohmann::ordered_json written = {{"run_id", id}, {"database", options.database}};
   written.update(result);
-  print(options, written, options.database + ":" + id + ": " + extent + " of " + run.name);
+  print(options, written,
+        options.database + ":" + id + ": " + extent + " of " + safe_line(run.name));
 }
 
 void import_instances(const RunsImportArguments& options) {
