@@ -126,6 +126,19 @@ std::vector<std::string> texts_of(const Json& object, const std::string& key,
   return list.get<std::vector<std::string>>();
 }
 
+/// OLMo-core's labels: `X_bpb_5shot` is OLMo's `X_rc_5shot_bpb`, and of `X_fast` the letters of all
+/// options are scored in one pass, which changes none of the numbers.
+std::string in_olmos_spelling(std::string label) {
+  constexpr std::string_view kFast = "_fast", kBpb = "bpb", kRc = "rc";
+  if (label.ends_with(kFast)) label.resize(label.size() - kFast.size());
+  for (const std::string_view form : {"_bpb_5shot", "_bpb_var"}) {
+    if (!label.ends_with(form)) continue;
+    label.replace(label.size() - form.size() + 1, kBpb.size(), kRc);
+    label += kAnswersSuffix;
+  }
+  return label;
+}
+
 std::vector<std::string> keys_of(const Json& object) {
   std::vector<std::string> keys;
   for (const auto& [key, value] : object.items()) keys.push_back(key);
@@ -345,16 +358,17 @@ const DefinitionFile* TaskCatalog::perplexity_suite(std::string_view name) const
   return found == definitions_.end() ? nullptr : &*found;
 }
 
-TaskCatalog::Target TaskCatalog::find(const std::string& name, bool& answers_only) const {
+TaskCatalog::Target TaskCatalog::find(const std::string& asked, bool& answers_only) const {
+  const std::string name = names_.contains(asked) ? asked : in_olmos_spelling(asked);
   auto found = names_.find(name);
   answers_only = found == names_.end() && name.ends_with(kAnswersSuffix);
   if (answers_only) found = names_.find(name.substr(0, name.size() - kAnswersSuffix.size()));
   if (found != names_.end() && !(answers_only && found->second.task.empty())) return found->second;
   std::vector<std::string> known;
   for (const auto& [one, target] : names_) known.push_back(one);
-  const auto close = nearest(name, known);
+  const auto close = nearest(asked, known);
   throw Error(ErrorKind::kUsage,
-              "there is no task `" + name + "`" + (close ? "; is `" + *close + "` meant?" : ""));
+              "there is no task `" + asked + "`" + (close ? "; is `" + *close + "` meant?" : ""));
 }
 
 Task TaskCatalog::resolve_one(const std::string& name, std::string_view convention,

@@ -94,16 +94,51 @@ TEST_CASE("OLMo's evaluator labels name tasks", "[eval]") {
   const auto id_of = [&](const std::string& label) {
     return sentence_of(ErrorKind::kInput, [&] { resolve(catalog, label, "olmo", "/nonexistent"); });
   };
-  for (const char* label :
-       {"openbook_qa", "arc_easy_rc_0shot", "arc_easy_rc_0shot_bpb", "openbookqa_rc_5shot",
-        "csqa_mc_5shot_bpb", "socialiqa_val_rc_5shot", "copycolors_xl_10way", "mmlu_stem_var",
-        "mmlu_other_mc_5shot_test", "mmlu_humanities_test_rc_var_bpb",
-        "mmlu_social_sciences_val_mc_5shot", "arc_easy_ppl", "trivia_qa_wiki_ppl",
-        "natural_qs_open_ppl", "gsm8k_gold_bpb_5shot", "copa_rc_0shot", "winogrande_train_mc_5shot",
-        "sciq_rc_0shot_bpb"}) {
+  for (const char* label : {"openbook_qa",
+                            "arc_easy_rc_0shot",
+                            "arc_easy_rc_0shot_bpb",
+                            "openbookqa_rc_5shot",
+                            "csqa_mc_5shot_bpb",
+                            "socialiqa_val_rc_5shot",
+                            "copycolors_xl_10way",
+                            "mmlu_stem_var",
+                            "mmlu_other_mc_5shot_test",
+                            "mmlu_humanities_test_rc_var_bpb",
+                            "mmlu_social_sciences_val_mc_5shot",
+                            "arc_easy_ppl",
+                            "trivia_qa_wiki_ppl",
+                            "natural_qs_open_ppl",
+                            "gsm8k_gold_bpb_5shot",
+                            "copa_rc_0shot",
+                            "winogrande_train_mc_5shot",
+                            "sciq_rc_0shot_bpb",
+                            "arc_easy_val_bpb_5shot",
+                            "mmlu_stem_test_bpb_var",
+                            "mmlu_other_val_bpb_5shot",
+                            "csqa_val_mc_5shot_fast",
+                            "copycolors_xl_10way_fast",
+                            "codex_humaneval_gold_bpb_3shot",
+                            "mt_mbpp_rust_gold_bpb_3shot"}) {
     INFO(label);
     CHECK_THAT(id_of(label), Contains("is missing"));
   }
+}
+
+TEST_CASE("a label of OLMo-core's is the task that OLMo's trainer calls otherwise", "[eval]") {
+  const auto catalog = load_catalog();
+  const auto fast = resolve(catalog, "openbookqa_mc_5shot_fast", "olmo");
+  CHECK(fast.name == "openbookqa_mc_5shot_fast");
+  CHECK(fast.id == "openbookqa:mc_5shot");
+  const TemporaryDirectory folder;
+  const auto place = folder / "oe_eval_tasks/openbookqa/val_rc_5shot";
+  fs::create_directories(place.parent_path());
+  fs::copy(task_data() / "oe_eval_tasks/openbookqa/mc_5shot", place);
+  const auto bpb = resolve(catalog, "openbookqa_val_bpb_5shot", "olmo", folder.path());
+  CHECK(bpb.definition_digest ==
+        resolve(catalog, "openbookqa_val_rc_5shot_bpb", "olmo", folder.path()).definition_digest);
+  CHECK(sentence_of(ErrorKind::kUsage, [&] {
+          resolve(catalog, "openbookqa_val_bpb_4shot", "olmo", folder.path());
+        }).starts_with("there is no task `openbookqa_val_bpb_4shot`"));
 }
 
 TEST_CASE("a label keeps its name and says which task it is", "[eval]") {
