@@ -17,24 +17,36 @@ namespace event = event_file::event;
 namespace value = event_file::value;
 namespace tensor = event_file::tensor;
 
+std::uint64_t number_of(std::string_view bytes) {
+  return little_endian(std::as_bytes(std::span(bytes)));
+}
+
+constexpr std::size_t kRecordHead = event_file::kLengthBytes + event_file::kChecksumBytes;
+
+/// A length with the checksum of its bytes.
+bool begins_with_record(std::string_view bytes) {
+  return bytes.size() >= kRecordHead &&
+         number_of(bytes.substr(event_file::kLengthBytes, event_file::kChecksumBytes)) ==
+             event_file::checksum(bytes.substr(0, event_file::kLengthBytes));
+}
+
 /// The records of a file.
 class EventRecords {
  public:
   EventRecords(std::string_view bytes, const std::string& file) : rest_(bytes), file_(file) {}
 
   bool next() {
-    constexpr std::size_t kHead = event_file::kLengthBytes + event_file::kChecksumBytes;
-    if (rest_.size() < kHead) return false;
+    if (rest_.size() < kRecordHead) return false;
     ++number_;
-    const auto length = rest_.substr(0, event_file::kLengthBytes);
-    require_sum(length, rest_.substr(event_file::kLengthBytes), "length");
-    const std::uint64_t size = number_of(length);
-    const auto after = rest_.substr(kHead);
+    if (!begins_with_record(rest_)) refuse("length");
+    const std::uint64_t size = number_of(rest_.substr(0, event_file::kLengthBytes));
+    const auto after = rest_.substr(kRecordHead);
     if (after.size() < event_file::kChecksumBytes ||
         size > after.size() - event_file::kChecksumBytes)
       return false;
     data_ = after.substr(0, size);
-    require_sum(data_, after.substr(size), "data");
+    if (number_of(after.substr(size, event_file::kChecksumBytes)) != event_file::checksum(data_))
+      refuse("data");
     rest_ = after.substr(size + event_file::kChecksumBytes);
     return true;
   }
@@ -43,14 +55,10 @@ class EventRecords {
   [[nodiscard]] bool at_end() const { return rest_.empty(); }
 
  private:
-  static std::uint64_t number_of(std::string_view bytes) {
-    return little_endian(std::as_bytes(std::span(bytes)));
-  }
-  void require_sum(std::string_view bytes, std::string_view sum, const char* what) const {
-    if (number_of(sum.substr(0, event_file::kChecksumBytes)) != event_file::checksum(bytes))
-      fail_at_line(file_, number_,
-                   std::string("is damaged, or no record of an event file: its ") + what +
-                       " has another checksum");
+  [[noreturn]] void refuse(const char* what) const {
+    fail_at_line(file_, number_,
+                 std::string("is damaged, or no record of an event file: its ") + what +
+                     " has another checksum");
   }
 
   std::string_view rest_, data_;
@@ -146,8 +154,10 @@ class StepRow {
 }  // namespace
 
 bool is_event_file(std::string_view bytes, const std::string& file) {
-  return std::filesystem::path(file).filename().string().find("tfevents") != std::string::npos ||
-         bytes.substr(0, 64).find(event_file::kVersion) != bytes.npos;
+  if (begins_with_record(bytes)) return true;
+  const bool is_named_so =
+      std::filesystem::path(file).filename().string().find("tfevents") != std::string::npos;
+  return is_named_so && (bytes.empty() || bytes.substr(0, 64).find('\0') != bytes.npos);
 }
 
 bool read_event_file(std::string_view bytes, const std::string& file, const OnLogRow& on_row) {

@@ -5,7 +5,7 @@
 
 namespace olmo::import {
 
-/// Whether these are the first bytes of an event file, or at least its name.
+/// Whether the bytes begin as an event file does, or are no text and the name is that of one.
 bool is_event_file(std::string_view bytes, const std::string& file);
 
 /// A row for all numbers of a step that follow each other: `step`, `wall_time` (Unix seconds of the

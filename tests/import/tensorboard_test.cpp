@@ -101,6 +101,16 @@ TEST_CASE("a number of an event may be a tensor of one float or double", "[impor
   CHECK(row(typed(tensor::kFloat).text(tensor::kContent, half + half)).empty());
 }
 
+TEST_CASE("an event file is known by its first bytes, or by its name if it is no text",
+          "[import]") {
+  const std::string bytes = golden_events();
+  CHECK(import::is_event_file(bytes, "log"));
+  CHECK_FALSE(import::is_event_file("step,loss\n1,2\n", "run-tfevents.csv"));
+  CHECK(import::is_event_file("x" + bytes, "events.out.tfevents.1.node"));
+  CHECK_FALSE(import::is_event_file("x" + bytes, "log"));
+  CHECK(import::is_event_file("", "events.out.tfevents.1.node"));
+}
+
 TEST_CASE("a tag that comes again begins a row of its own", "[import]") {
   const LogRows read(event_of(1, scalar("loss", 2)) + event_of(1, scalar("lr", 1)) +
                          event_of(1, scalar("loss", 3)) + event_of(2, scalar("loss", 4)),
