@@ -223,7 +223,7 @@ void add_runs_import(const Command& runs) {
   command.flag("--as-given", options.as_given, "Keep the order in which the files are given");
   command.option("--db FILE", options.database, "Database to write to; made if there is none");
   command.option("--name", options.name,
-                 "Name of the run, or of what was evaluated (default: the file's)");
+                 "Name of the run, or of what was evaluated (default: W&B's, else the file's)");
   command
       .option("--format", options.format,
               "auto, csv, jsonl, columns, torchtitan, olmo, tensorboard or wandb")

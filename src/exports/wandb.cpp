@@ -108,7 +108,7 @@ Message run_record(const RunFacts& facts, const std::string& project) {
       config.message(item::kInUpdate, item_of(key, json_text(value)));
   Json machine = Json::object();
   for (const auto& fact : facts.machine) machine[fact.name] = fact.text;
-  config.message(item::kInUpdate, item_of("olmo_harness", json_text(machine)));
+  config.message(item::kInUpdate, item_of(kOwnMachine, json_text(machine)));
   message.text(run::kId, id_of(facts))
       .text(run::kProject, project)
       .message(run::kConfig, config)

@@ -221,6 +221,10 @@ WandbRun read_wandb_run(std::string_view bytes, const std::string& file) {
   WandbFacts facts;
   WandbEntries entries(bytes, file);
   while (entries.next()) in_record(file, entries.number(), [&] { facts.add(entries.entry()); });
+  if (const auto own = facts.config.find(wandb_format::kOwnMachine); own != facts.config.end()) {
+    facts.machine[wandb_format::kOwnMachine] = std::move(*own);
+    facts.config.erase(own);
+  }
   return {facts.name, json_text(facts.config), json_text(facts.machine)};
 }
 

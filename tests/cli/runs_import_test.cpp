@@ -98,6 +98,7 @@ TEST_CASE("a run that was exported for TensorBoard or W&B comes back with its lo
     const auto shown =
         Json::parse(harness(scene / "log", {"runs", "show", database, "--json"}).out);
     CHECK(shown["config"].contains("model") == wandb);
+    CHECK_FALSE(shown["config"].contains("olmo_harness"));  // no setting
   }
 }
 

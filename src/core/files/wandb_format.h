@@ -19,6 +19,9 @@ inline constexpr std::size_t kFileHead = 7;
 inline constexpr std::size_t kBlock = 32768, kPieceHead = 7;
 enum Part : std::uint8_t { kFull = 1, kFirst = 2, kMiddle = 3, kLast = 4 };
 
+/// Where an export of ours tells machine and build among the settings, which they are none of.
+inline constexpr char kOwnMachine[] = "olmo_harness";
+
 namespace record {
 enum : std::uint32_t {
   kNumber = 1,
