@@ -16,7 +16,9 @@ double per_byte(const OptionRow& row) { return row.logprob / static_cast<double>
 
 using Value = std::optional<double>;
 
-constexpr std::array<ScoreDefinition, 9> kScores = {{
+constexpr std::string_view kF1 = "f1";
+
+constexpr std::array<ScoreDefinition, 10> kScores = {{
     {"sum", false, [](const OptionRow& row) -> Value { return row.logprob; }},
     {"per_char", false, [](const OptionRow& row) -> Value { return per_char(row); }},
     {"per_char_spaced", false,
@@ -40,6 +42,7 @@ constexpr std::array<ScoreDefinition, 9> kScores = {{
      }},
     {"ce_loss", true, [](const OptionRow& row) -> Value { return -per_char(row); }},
     {"bpb", true, [](const OptionRow& row) -> Value { return -per_byte(row) * kLog2OfE; }},
+    {kF1, false, [](const OptionRow&) -> Value { return {}; }},
 }};
 
 // The rows of one instance, by cont_id.
@@ -72,10 +75,8 @@ bool is_complete(Instance instance) {
   return label >= 0 && label < std::ssize(instance);
 }
 
-// What the instance adds to the metric: whether the right option is chosen, or its cost.
-Value instance_value(const ScoreDefinition& score, Instance instance) {
-  const auto label = static_cast<std::size_t>(instance.front()->label);
-  if (score.is_cost) return score.of(*instance[label]);
+// The option with the highest score, the first of equal ones.
+std::optional<std::size_t> chosen_option(const ScoreDefinition& score, Instance instance) {
   std::size_t best = 0;
   double best_value = 0;
   for (std::size_t i = 0; i < instance.size(); ++i) {
@@ -86,7 +87,41 @@ Value instance_value(const ScoreDefinition& score, Instance instance) {
       best_value = *value;
     }
   }
-  return best == label ? 1.0 : 0.0;
+  return best;
+}
+
+std::size_t label_of(Instance instance) {
+  return static_cast<std::size_t>(instance.front()->label);
+}
+
+// What the instance adds to the metric: whether the right option is chosen, or its cost.
+Value instance_value(const ScoreDefinition& score, Instance instance) {
+  const std::size_t label = label_of(instance);
+  if (score.is_cost) return score.of(*instance[label]);
+  const auto chosen = chosen_option(score, instance);
+  if (!chosen) return {};
+  return *chosen == label ? 1.0 : 0.0;
+}
+
+// The harmonic mean of precision and recall is twice the hits among all that is chosen or right.
+EvaluationMetric f1_metric(const Task& task, const std::string& name,
+                           std::span<const Instance> instances) {
+  const ScoreDefinition& sum = find_score("sum");
+  std::size_t hits = 0, chosen = 0, right = 0;
+  for (const Instance instance : instances) {
+    const bool is_chosen = chosen_option(sum, instance) == std::size_t{0};
+    const bool is_right = label_of(instance) == 0;
+    hits += is_chosen && is_right ? 1 : 0;
+    chosen += is_chosen ? 1 : 0;
+    right += is_right ? 1 : 0;
+  }
+  EvaluationMetric metric;
+  metric.task = task.name;
+  metric.metric = name;
+  metric.n = std::ssize(instances);
+  if (chosen + right > 0)
+    metric.value = 2 * static_cast<double>(hits) / static_cast<double>(chosen + right);
+  return metric;
 }
 
 EvaluationMetric mean_metric(const Task& task, const std::string& name,
@@ -162,6 +197,10 @@ std::vector<EvaluationMetric> aggregate(const Task& task, std::span<const Option
   bool ranks = false;
   for (const auto& definition : task.metrics) {
     const ScoreDefinition& score = find_score(definition.score);
+    if (score.name == kF1) {
+      if (!instances.empty()) metrics.push_back(f1_metric(task, definition.name, instances));
+      continue;
+    }
     ranks = ranks || !score.is_cost;
     values.clear();
     for (const Instance instance : instances)

@@ -17,7 +17,8 @@ struct ScoreDefinition {
   /// False: the option with the highest score is chosen, and the metric is the accuracy. True: a
   /// cost; the metric is its mean over the right continuations.
   bool is_cost = false;
-  /// Absent where the row lacks the unconditional scores.
+  /// Absent where the row lacks the unconditional scores, and for `f1`, which is none of one
+  /// option.
   std::optional<double> (*of)(const OptionRow&) = nullptr;
 };
 
@@ -32,6 +33,7 @@ struct ScoreDefinition {
 ///   pmi_olmo         LL / unconditional sum of raw logits: OLMo's ICLMetric, as it is
 ///   ce_loss          -LL / characters      OLMo `ce_loss` (a cost)
 ///   bpb              -LL · log2(e) / bytes OLMo `bpb` (a cost), its constant
+///   f1               of the first option where LL chooses: OLMo `f1`; 0 where scikit-learn has 0
 /// Throws Error(kInput) that lists the names if there is none.
 const ScoreDefinition& find_score(std::string_view name);
 

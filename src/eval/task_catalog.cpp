@@ -215,8 +215,9 @@ Json definition_of(const Json& keys, const Convention& convention, const std::st
 std::vector<MetricDefinition> metrics_of(const Json& keys, const Convention& convention,
                                          const std::string& origin) {
   const bool answers_only = answers_only_of(keys, origin);
-  const auto& all = answers_only ? kAnswerMetrics : convention.metrics;
+  auto all = answers_only ? kAnswerMetrics : convention.metrics;
   if (!keys.contains("metrics") || answers_only) return all;
+  all.push_back({"f1", "f1"});  // of a task whose first option is the one that is looked for
   std::vector<MetricDefinition> metrics;
   for (const auto& name : texts_of(keys, "metrics", origin)) {
     const auto found = std::find_if(all.begin(), all.end(),
@@ -238,6 +239,8 @@ void set_metrics(Task& task, const Json& keys, const Convention& convention) {
     refuse(task.origin, "primary_metric",
            "`" + task.primary_metric + "` is none of the task's metrics");
   }
+  if (task.primary_metric == "f1")
+    refuse(task.origin, "primary_metric", "`f1` ranks no options, so it can be no primary metric");
 }
 
 void set_files(Task& task, const Json& definition, const std::filesystem::path& parent,

@@ -45,21 +45,29 @@ std::map<std::string, std::vector<std::string>> data_sets(
   return sets;
 }
 
-std::string metric_key(const eval::Task& task) {
-  const auto primary =
-      std::find_if(task.metrics.begin(), task.metrics.end(),
-                   [&](const auto& metric) { return metric.name == task.primary_metric; });
+/// What OLMo's trainer logs of a task: F1 where it has one, else the primary metric.
+const eval::MetricDefinition& logged_metric(const eval::Task& task) {
+  const auto called = [&](const std::string& name) {
+    return std::ranges::find(task.metrics, name, &eval::MetricDefinition::name);
+  };
+  if (const auto f1 = called("f1"); f1 != task.metrics.end()) return *f1;
+  const auto primary = called(task.primary_metric);
   OLMO_CHECK(primary != task.metrics.end());
-  const bool cost = eval::find_score(primary->score).is_cost;
-  return "eval/downstream" + (cost ? "_" + primary->name : std::string()) + "/" + task.name + "_" +
-         primary->name;
+  return *primary;
+}
+
+std::string metric_key(const eval::Task& task) {
+  const auto& logged = logged_metric(task);
+  const bool cost = eval::find_score(logged.score).is_cost;
+  return "eval/downstream" + (cost ? "_" + logged.name : std::string()) + "/" + task.name + "_" +
+         logged.name;
 }
 
 void add_metrics(const EvaluationPlan& plan, const EvaluationOutcome& outcome,
                  std::vector<std::pair<std::string, double>>& metrics) {
   for (std::size_t i = 0; i < plan.tasks.size(); ++i) {
     for (const auto& metric : outcome.tasks[i].metrics) {
-      if (metric.metric == plan.tasks[i].primary_metric)
+      if (metric.metric == logged_metric(plan.tasks[i]).name)
         metrics.emplace_back(metric_key(plan.tasks[i]), metric.value);
     }
   }

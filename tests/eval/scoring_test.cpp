@@ -118,6 +118,30 @@ TEST_CASE("equal scores choose the first option", "[eval]") {
   CHECK(value(aggregate(make_task("acc"), rows), "acc") == 0);
 }
 
+TEST_CASE("F1 is that of the first option, and 0 where it is neither chosen nor right", "[eval]") {
+  Task task = make_task("acc");
+  task.metrics = {{"acc", "sum"}, {"f1", "f1"}};
+  std::vector<OptionRow> rows;
+  const auto add = [&](bool chooses_first, std::int64_t label) {
+    const auto doc_id = std::ssize(rows) / 2;
+    rows.push_back(make_row(doc_id, 0, label, chooses_first ? -1 : -3));
+    rows.push_back(make_row(doc_id, 1, label, -2));
+  };
+  const auto f1 = [&] { return find(aggregate(task, rows), "f1")->value; };
+  add(false, 1);
+  CHECK(f1() == 0);
+  add(true, 1);
+  CHECK(f1() == 0);
+  add(true, 0);
+  add(true, 0);
+  add(false, 0);  // chosen 3, right 3, both 2
+  const auto metrics = aggregate(task, rows);
+  CHECK(value(metrics, "f1") == Approx(2.0 / 3));
+  CHECK(find(metrics, "f1")->n == 5);
+  CHECK_FALSE(find(metrics, "f1")->standard_error);
+  CHECK(value(metrics, "acc") == Approx(3.0 / 5));
+}
+
 TEST_CASE("a cost ranks the cheapest first, and one option has no margin", "[eval]") {
   std::vector<OptionRow> rows = {make_row(0, 0, 0, -3), make_row(0, 1, 0, -2)};
   rows[0].cont_bytes = 2;
