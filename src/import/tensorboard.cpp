@@ -1,5 +1,6 @@
 #include "import/tensorboard.h"
 
+#include <algorithm>
 #include <bit>
 #include <deque>
 #include <filesystem>

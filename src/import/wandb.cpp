@@ -1,5 +1,6 @@
 #include "import/wandb.h"
 
+#include <algorithm>
 #include <deque>
 
 #include <nlohmann/json.hpp>
