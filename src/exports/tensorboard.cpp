@@ -38,28 +38,16 @@ class EventFile {
     message.real(event::kWallTime, wall_time)
         .integer(event::kStep, step)
         .message(event::kSummary, summary);
-    record(message.bytes());
+    file_.append(record_of(message.bytes()));
   }
   void add_version(double wall_time) {
     Message message;
-    message.real(event::kWallTime, wall_time)
-        .text(event::kFileVersion, std::string(kVersion) + "2");
-    record(message.bytes());
+    message.real(event::kWallTime, wall_time).text(event::kFileVersion, "brain.Event:2");
+    file_.append(record_of(message.bytes()));
   }
   void publish() { file_.publish(); }
 
  private:
-  void record(const std::string& data) {
-    std::string head;
-    append_little_endian(head, data.size(), kLengthBytes);
-    append_little_endian(head, checksum(head), kChecksumBytes);
-    file_.append(head);
-    file_.append(data);
-    std::string tail;
-    append_little_endian(tail, checksum(data), kChecksumBytes);
-    file_.append(tail);
-  }
-
   OutputFile file_;
 };
 

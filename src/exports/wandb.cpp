@@ -25,12 +25,7 @@ using namespace wandb_format;
 /// Cuts entries at the ends of blocks.
 class RecordLog {
  public:
-  explicit RecordLog(const std::filesystem::path& path) : file_(path) {
-    std::string head(kMagic);
-    append_little_endian(head, kMagicNumber, 2);
-    append_little_endian(head, 0, 1);  // version
-    put(head);
-  }
+  explicit RecordLog(const std::filesystem::path& path) : file_(path) { put(file_head()); }
   void add(std::uint32_t kind, const Message& message) {
     Message whole;
     whole.integer(record::kNumber, ++number_).message(kind, message);
@@ -45,20 +40,12 @@ class RecordLog {
       put(std::string(room, '\0'));
       room = kBlock;
     }
-    if (data.size() + kPieceHead <= room) return piece(kFull, data);
-    piece(kFirst, data.substr(0, room - kPieceHead));
+    if (data.size() + kPieceHead <= room) return put(piece_of(kFull, data));
+    put(piece_of(kFirst, data.substr(0, room - kPieceHead)));
     data.remove_prefix(room - kPieceHead);
     for (; data.size() > kBlock - kPieceHead; data.remove_prefix(kBlock - kPieceHead))
-      piece(kMiddle, data.substr(0, kBlock - kPieceHead));
-    piece(kLast, data);
-  }
-  void piece(Part part, std::string_view data) {
-    std::string head;
-    append_little_endian(head, checksum(part, data), 4);
-    append_little_endian(head, data.size(), 2);
-    head += static_cast<char>(part);
-    put(head);
-    put(data);
+      put(piece_of(kMiddle, data.substr(0, kBlock - kPieceHead)));
+    put(piece_of(kLast, data));
   }
   void put(std::string_view bytes) {
     file_.append(bytes);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <deque>
 #include <filesystem>
 
 #include <nlohmann/json.hpp>
@@ -46,39 +45,27 @@ std::size_t find_torchtitan_step(std::string_view line) {
 
 /// The numbers, texts and truths of an object; what lies deeper is called `eval/arc_easy/acc`.
 /// W&B's media are objects with a `_type`.
-void add_cells(const Json& object, const std::string& folder, std::deque<std::string>& names,
-               std::vector<LogCell>& cells) {
+void add_cells(const Json& object, const std::string& folder, RowCells& row) {
   for (const auto& [name, value] : object.items()) {
     if (value.is_object() && !value.contains("_type")) {
-      add_cells(value, folder + name + "/", names, cells);
+      add_cells(value, folder + name + "/", row);
     } else if (value.is_string() || value.is_number() || value.is_boolean()) {
-      cells.push_back({names.emplace_back(folder + name),
-                       value.is_string() ? value.get<std::string>() : value.dump()});
+      row.add(folder + name, value.is_string() ? value.get<std::string>() : value.dump());
     }
   }
 }
 
-/// The cells of one object at a time.
-class ObjectCells {
- public:
-  const std::vector<LogCell>& of(const Json& object) {
-    cells_.clear();
-    names_.clear();
-    add_cells(object, "", names_, cells_);
-    return cells_;
-  }
-
- private:
-  std::vector<LogCell> cells_;
-  std::deque<std::string> names_;  // stay where they are while more are added
-};
+void emit_object(std::int64_t line, const Json& object, const OnLogRow& on_row) {
+  RowCells row;
+  add_cells(object, "", row);
+  on_row(line, row.cells());
+}
 
 void read_jsonl(std::string_view text, const std::string& file, const OnLogRow& on_row) {
-  ObjectCells cells;
   for (Lines lines(text); lines.next();) {
     if (trimmed(lines.line()).empty()) continue;
     const Json object = parse_log_json(lines.line(), file, lines.number());
-    on_row(lines.number(), cells.of(object));
+    emit_object(lines.number(), object, on_row);
   }
 }
 
@@ -206,13 +193,12 @@ void read_trainer_state(std::string_view text, const std::string& file, const On
   const Json state = parse_strict_json(with_quoted_constants(text), {.where = file});
   const Json history = state.is_object() ? state.value("log_history", Json()) : Json();
   if (!history.is_array()) refuse(file, "`log_history` must be a list");
-  ObjectCells cells;
   std::int64_t entry = 0;
   for (const Json& object : history) {
     ++entry;
     if (!object.is_object())
       refuse(file, "entry " + std::to_string(entry) + " of `log_history` must be an object");
-    on_row(entry, cells.of(object));
+    emit_object(entry, object, on_row);
   }
 }
 

@@ -1,8 +1,6 @@
 #include "import/tensorboard.h"
 
-#include <algorithm>
 #include <bit>
-#include <deque>
 #include <filesystem>
 
 #include "core/files/event_file_format.h"
@@ -18,16 +16,12 @@ namespace event = event_file::event;
 namespace value = event_file::value;
 namespace tensor = event_file::tensor;
 
-std::uint64_t number_of(std::string_view bytes) {
-  return little_endian(std::as_bytes(std::span(bytes)));
-}
-
 constexpr std::size_t kRecordHead = event_file::kLengthBytes + event_file::kChecksumBytes;
 
 /// A length with the checksum of its bytes.
 bool begins_with_record(std::string_view bytes) {
   return bytes.size() >= kRecordHead &&
-         number_of(bytes.substr(event_file::kLengthBytes, event_file::kChecksumBytes)) ==
+         little_endian(bytes.substr(event_file::kLengthBytes, event_file::kChecksumBytes)) ==
              event_file::checksum(bytes.substr(0, event_file::kLengthBytes));
 }
 
@@ -40,13 +34,14 @@ class EventRecords {
     if (rest_.size() < kRecordHead) return false;
     ++number_;
     if (!begins_with_record(rest_)) refuse("length");
-    const std::uint64_t size = number_of(rest_.substr(0, event_file::kLengthBytes));
+    const std::uint64_t size = little_endian(rest_.substr(0, event_file::kLengthBytes));
     const auto after = rest_.substr(kRecordHead);
     if (after.size() < event_file::kChecksumBytes ||
         size > after.size() - event_file::kChecksumBytes)
       return false;
     data_ = after.substr(0, size);
-    if (number_of(after.substr(size, event_file::kChecksumBytes)) != event_file::checksum(data_))
+    if (little_endian(after.substr(size, event_file::kChecksumBytes)) !=
+        event_file::checksum(data_))
       refuse("data");
     rest_ = after.substr(size + event_file::kChecksumBytes);
     return true;
@@ -81,7 +76,7 @@ std::optional<double> number_of_tensor(std::string_view message) {
   }
   if (type != tensor::kFloat && type != tensor::kDouble) return std::nullopt;
   if (number) return number;
-  const std::uint64_t bits = little_endian(std::as_bytes(std::span(content.substr(0, 8))));
+  const std::uint64_t bits = little_endian(content.substr(0, 8));
   if (type == tensor::kFloat && content.size() == 4)
     return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
   if (type == tensor::kDouble && content.size() == 8) return std::bit_cast<double>(bits);
@@ -125,14 +120,13 @@ class StepRow {
 
   void add(std::int64_t record, const Event& event) {
     for (const auto& [tag, number] : event.numbers) {
-      if (cells_.empty() || event.step != step_ || has(tag)) begin(record, event);
-      cells_.push_back({names_.emplace_back(tag), number_text(number)});
+      if (row_.cells().empty() || event.step != step_ || row_.has(tag)) begin(record, event);
+      row_.add(std::string(tag), number_text(number));
     }
   }
   void end() {
-    if (!cells_.empty()) on_row_(record_, cells_);
-    cells_.clear();
-    names_.clear();
+    if (!row_.cells().empty()) on_row_(record_, row_.cells());
+    row_.clear();
   }
 
  private:
@@ -140,16 +134,13 @@ class StepRow {
     end();
     record_ = record;
     step_ = event.step;
-    cells_ = {{"step", std::to_string(event.step)}, {"wall_time", number_text(event.wall_time)}};
-  }
-  [[nodiscard]] bool has(std::string_view tag) const {
-    return std::ranges::find(cells_, tag, &LogCell::name) != cells_.end();
+    row_.add("step", std::to_string(event.step));
+    row_.add("wall_time", number_text(event.wall_time));
   }
 
   const OnLogRow& on_row_;
   std::int64_t record_ = 0, step_ = 0;
-  std::vector<LogCell> cells_;
-  std::deque<std::string> names_;  // stay where they are while more are added
+  RowCells row_;
 };
 
 }  // namespace

@@ -1,10 +1,37 @@
 // Lines, words, records and CSV: what the formats of import/log.h are made of.
 #pragma once
 
+#include <algorithm>
+#include <deque>
+
 #include "core/error.h"
 #include "import/log.h"
 
 namespace olmo::import {
+
+/// The cells of a row, and their names.
+class RowCells {
+ public:
+  RowCells() = default;
+  RowCells(const RowCells&) = delete;  // its cells would name those of the other
+  RowCells& operator=(const RowCells&) = delete;
+
+  void add(std::string name, std::string text) {
+    cells_.push_back({names_.emplace_back(std::move(name)), std::move(text)});
+  }
+  void clear() {
+    cells_.clear();
+    names_.clear();
+  }
+  [[nodiscard]] bool has(std::string_view name) const {
+    return std::ranges::find(cells_, name, &LogCell::name) != cells_.end();
+  }
+  [[nodiscard]] const std::vector<LogCell>& cells() const { return cells_; }
+
+ private:
+  std::vector<LogCell> cells_;
+  std::deque<std::string> names_;  // stay where they are while more are added
+};
 
 /// The lines of a text, without their ends.
 class Lines {

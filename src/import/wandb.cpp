@@ -1,8 +1,5 @@
 #include "import/wandb.h"
 
-#include <algorithm>
-#include <deque>
-
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -10,7 +7,6 @@
 #include "core/files/little_endian.h"
 #include "core/files/protobuf.h"
 #include "core/files/wandb_format.h"
-#include "core/text/number.h"
 #include "core/text/text.h"
 #include "import/text.h"
 
@@ -54,7 +50,7 @@ class WandbEntries {
       return false;
     }
     const auto rest = bytes_.substr(at_);
-    const std::size_t size = rest.size() < kHead ? 0 : number_of(rest.substr(4, 2));
+    const std::size_t size = rest.size() < kHead ? 0 : little_endian(rest.substr(4, 2));
     if (rest.size() < kHead || rest.size() - kHead < size) {
       is_cut_ = true;
       return false;
@@ -62,13 +58,10 @@ class WandbEntries {
     part_ = static_cast<std::uint8_t>(rest[6]);
     piece_ = rest.substr(kHead, size);
     if (part_ < wandb_format::kFull || part_ > wandb_format::kLast ||
-        number_of(rest.substr(0, 4)) != wandb_format::checksum(part_, piece_))
+        little_endian(rest.substr(0, 4)) != wandb_format::checksum(part_, piece_))
       refuse("the record is damaged: a piece has another checksum");
     at_ += kHead + size;
     return true;
-  }
-  static std::uint64_t number_of(std::string_view bytes) {
-    return little_endian(std::as_bytes(std::span(bytes)));
   }
   [[noreturn]] void refuse(const std::string& what) const {
     throw Error(ErrorKind::kInput, file_ + ": byte " + std::to_string(at_) + ": " + what);
@@ -126,10 +119,9 @@ class HistoryRow {
       if (const auto one = fields.text(item::kInHistory)) add(parse_item(*one));
       if (const auto told = fields.text(item::kStepOfHistory)) step = step_of(*told);
     }
-    if (step && std::ranges::find(cells_, "_step", &LogCell::name) == cells_.end())
-      cells_.push_back({"_step", std::to_string(*step)});
+    if (step && !row_.has("_step")) row_.add("_step", std::to_string(*step));
   }
-  [[nodiscard]] const std::vector<LogCell>& cells() const { return cells_; }
+  [[nodiscard]] const std::vector<LogCell>& cells() const { return row_.cells(); }
 
  private:
   static std::int64_t step_of(std::string_view message) {
@@ -139,12 +131,10 @@ class HistoryRow {
     return step;
   }
   void add(const Item& told) {
-    if (auto cell = cell_of(told))
-      cells_.push_back({names_.emplace_back(told.key()), std::move(*cell)});
+    if (auto cell = cell_of(told)) row_.add(told.key(), std::move(*cell));
   }
 
-  std::vector<LogCell> cells_;
-  std::deque<std::string> names_;  // stay where they are while more are added
+  RowCells row_;
 };
 
 /// Keys of W&B's own are left out.

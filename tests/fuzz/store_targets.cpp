@@ -111,12 +111,7 @@ std::vector<std::string> log_seeds() {
 
 /// What a checksum vouches for is no better than who wrote it: the input is the data of a record.
 void parse_event(const std::string& data) {
-  std::string record;
-  append_little_endian(record, data.size(), event_file::kLengthBytes);
-  append_little_endian(record, event_file::checksum(record), event_file::kChecksumBytes);
-  record += data;
-  append_little_endian(record, event_file::checksum(data), event_file::kChecksumBytes);
-  (void)import::read_event_file(record, "events", [](auto, const auto&) {});
+  (void)import::read_event_file(event_file::record_of(data), "events", [](auto, const auto&) {});
 }
 
 std::vector<std::string> event_seeds() {
@@ -142,10 +137,8 @@ std::vector<std::string> event_seeds() {
 }
 
 void parse_wandb_entry(const std::string& data) {
-  std::string file(":W&B\xe1\xbe\0", wandb_format::kFileHead);
-  append_little_endian(file, wandb_format::checksum(wandb_format::kFull, data), 4);
-  append_little_endian(file, data.size(), 2);
-  file += static_cast<char>(wandb_format::kFull) + data;
+  const std::string file =
+      wandb_format::file_head() + wandb_format::piece_of(wandb_format::kFull, data);
   (void)import::read_wandb_record(file, "run.wandb", [](auto, const auto&) {});
   (void)import::read_wandb_run(file, "run.wandb");
 }

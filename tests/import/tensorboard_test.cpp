@@ -19,18 +19,12 @@ namespace {
 std::string golden_events() { return read_file(golden_log("events.out.tfevents.golden")); }
 
 std::string event_of(std::int64_t step, const Message& value) {
-  const std::string data = Message()
-                               .real(event_file::event::kWallTime, 1.5)
-                               .integer(event_file::event::kStep, step)
-                               .message(event_file::event::kSummary,
-                                        Message().message(event_file::kValueOfSummary, value))
-                               .bytes();
-  std::string record;
-  append_little_endian(record, data.size(), 8);
-  append_little_endian(record, event_file::checksum(record), 4);
-  record += data;
-  append_little_endian(record, event_file::checksum(data), 4);
-  return record;
+  return event_file::record_of(Message()
+                                   .real(event_file::event::kWallTime, 1.5)
+                                   .integer(event_file::event::kStep, step)
+                                   .message(event_file::event::kSummary,
+                                            Message().message(event_file::kValueOfSummary, value))
+                                   .bytes());
 }
 
 Message scalar(const char* tag, float number) {
@@ -121,14 +115,9 @@ TEST_CASE("a tag that comes again begins a row of its own", "[import]") {
 }
 
 TEST_CASE("a record that is no event is named by its number", "[import]") {
-  std::string record;
-  append_little_endian(record, 1, 8);
-  append_little_endian(record, event_file::checksum(record), 4);
-  record += "\x0b";
-  append_little_endian(record, event_file::checksum("\x0b"), 4);
   std::string said;
   try {
-    const LogRows read(event_of(1, scalar("loss", 2)) + record, kEvents);
+    const LogRows read(event_of(1, scalar("loss", 2)) + event_file::record_of("\x0b"), kEvents);
   } catch (const Error& error) {
     said = error.what();
   }

@@ -19,13 +19,6 @@ std::string golden_record() { return read_file(golden_log("run-golden.wandb")); 
 
 std::string head_of_file() { return std::string(":W&B\xe1\xbe\0", 7); }
 
-std::string piece(format::Part part, const std::string& data) {
-  std::string bytes;
-  append_little_endian(bytes, format::checksum(part, data), 4);
-  append_little_endian(bytes, data.size(), 2);
-  return bytes + static_cast<char>(part) + data;
-}
-
 Message item_of(const char* key, const char* json) {
   return Message().text(format::item::kKey, key).text(format::item::kJson, json);
 }
@@ -101,7 +94,7 @@ TEST_CASE("values of W&B's history have the types that it gives them", "[import]
                item_of("d", "[1, 2]"), item_of("e", R"({"_type": "histogram"})"),
                item_of("f", "null"), whole, number, text},
               7);
-  const LogRows read(head_of_file() + piece(format::kFull, entry), kWandbRecord);
+  const LogRows read(head_of_file() + format::piece_of(format::kFull, entry), kWandbRecord);
   CHECK(read.rows ==
         std::vector<std::string>{"a=1.5 b=-Infinity c=x \"y\" i=-4 n=0.5 t=word _step=7"});
 }
@@ -110,19 +103,23 @@ TEST_CASE("an entry whose first piece is empty at the end of a block is read", "
   const std::string filler(format::kBlock - format::kFileHead - 2 * format::kPieceHead, '\0');
   const std::string padding = Message().text(1000, filler.substr(5)).bytes();
   const std::string entry = history({item_of("a", "1")}, 1);
-  const std::string start = head_of_file() + piece(format::kFull, padding);
+  const std::string start = head_of_file() + format::piece_of(format::kFull, padding);
   REQUIRE(start.size() == format::kBlock - format::kPieceHead);
-  const LogRows read(start + piece(format::kFirst, "") + piece(format::kLast, entry), kWandbRecord);
+  const LogRows read(
+      start + format::piece_of(format::kFirst, "") + format::piece_of(format::kLast, entry),
+      kWandbRecord);
   CHECK(read.whole);
   CHECK(read.rows == std::vector<std::string>{"a=1 _step=1"});
 }
 
 TEST_CASE("pieces of W&B's record that do not belong together are refused", "[import]") {
   const std::string entry = history({item_of("a", "1")}, 1);
-  CHECK(is_refused(head_of_file() + piece(format::kLast, entry), kWandbRecord));
-  CHECK(is_refused(head_of_file() + piece(format::kFirst, entry) + piece(format::kFull, entry),
+  CHECK(is_refused(head_of_file() + format::piece_of(format::kLast, entry), kWandbRecord));
+  CHECK(is_refused(head_of_file() + format::piece_of(format::kFirst, entry) +
+                       format::piece_of(format::kFull, entry),
                    kWandbRecord));
-  CHECK(is_refused(head_of_file() + piece(format::kFull, "\x0b"), kWandbRecord));
-  CHECK(is_refused(head_of_file() + piece(format::kFull, history({item_of("a", "\"x")}, 1)),
-                   kWandbRecord));
+  CHECK(is_refused(head_of_file() + format::piece_of(format::kFull, "\x0b"), kWandbRecord));
+  CHECK(is_refused(
+      head_of_file() + format::piece_of(format::kFull, history({item_of("a", "\"x")}, 1)),
+      kWandbRecord));
 }

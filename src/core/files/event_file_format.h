@@ -8,12 +8,11 @@
 #include <string_view>
 
 #include "core/crc32.h"
+#include "core/files/little_endian.h"
 
 namespace olmo::event_file {
 
 inline constexpr std::size_t kLengthBytes = 8, kChecksumBytes = 4;
-/// What the first event tells as its version begins with this.
-inline constexpr std::string_view kVersion = "brain.Event:";
 
 namespace event {
 enum : std::uint32_t { kWallTime = 1, kStep = 2, kFileVersion = 3, kSummary = 5 };
@@ -39,6 +38,15 @@ inline constexpr std::uint32_t kDimOfShape = 2, kSizeOfDim = 1;
 inline std::uint32_t checksum(std::string_view bytes) {
   const std::uint32_t sum = crc32c(std::as_bytes(std::span(bytes)));
   return ((sum >> 15) | (sum << 17)) + 0xA282EAD8;
+}
+
+inline std::string record_of(std::string_view data) {
+  std::string record;
+  append_little_endian(record, data.size(), kLengthBytes);
+  append_little_endian(record, checksum(record), kChecksumBytes);
+  record += data;
+  append_little_endian(record, checksum(data), kChecksumBytes);
+  return record;
 }
 
 }  // namespace olmo::event_file

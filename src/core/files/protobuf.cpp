@@ -14,10 +14,6 @@ enum WireType : std::uint32_t { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2,
 
 }  // namespace
 
-void append_little_endian(std::string& bytes, std::uint64_t value, int count) {
-  for (int i = 0; i < count; ++i, value >>= 8) bytes += static_cast<char>(value & 0xFF);
-}
-
 void ProtobufMessage::varint(std::uint64_t value) {
   for (; value >= 0x80; value >>= 7) bytes_ += static_cast<char>((value & 0x7F) | 0x80);
   bytes_ += static_cast<char>(value);
@@ -74,18 +70,15 @@ bool ProtobufFields::next() {
   type_ = static_cast<std::uint32_t>(key & 7);
   number_ = 0;
   bytes_ = {};
-  const auto fixed = [&](std::uint64_t count) {
-    number_ = little_endian(std::as_bytes(std::span(take(count))));
-  };
   switch (type_) {
     case kVarint:
       number_ = varint();
       return true;
     case kFixed64:
-      fixed(8);
+      number_ = little_endian(take(8));
       return true;
     case kFixed32:
-      fixed(4);
+      number_ = little_endian(take(4));
       return true;
     case kLengthDelimited:
       bytes_ = take(varint());

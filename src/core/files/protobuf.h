@@ -55,7 +55,4 @@ class ProtobufFields {
   std::string_view bytes_;    ///< of the others
 };
 
-/// The lowest bytes of a number, the lowest first.
-void append_little_endian(std::string& bytes, std::uint64_t value, int count);
-
 }  // namespace olmo

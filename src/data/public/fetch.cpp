@@ -177,16 +177,10 @@ Json make_manifest(const Package& package, const fs::path& folder) {
           {"selection", package.selection},   {"files", std::move(files)}};
 }
 
-/// Whether `package.rename` chose the folder's files as it does now.
-bool is_of_this_selection(const Package& package, const fs::path& folder) {
-  return read_manifest(folder).value("selection", 1) == package.selection;
-}
-
 /// Files and bytes of a folder that is whole, of whatever selection; nothing if it has to be made
 /// (again).
 std::optional<FetchedPackage> find_whole(const Package& package, const fs::path& folder,
-                                         bool verify) {
-  const Json manifest = read_manifest(folder);
+                                         const Json& manifest, bool verify) {
   if (manifest.is_null() || manifest.value("wheel_sha256", "") != package.sha256)
     return std::nullopt;
   FetchedPackage found{.name = package.name,
@@ -234,8 +228,9 @@ void make_folder(const Package& package, const FetchOptions& options, const fs::
 
 FetchedPackage fetch_package(const Package& package, const FetchOptions& options) {
   const fs::path folder = folder_of(options.folder, package);
-  const auto found = find_whole(package, folder, options.verify);
-  if (found && is_of_this_selection(package, folder)) return *found;
+  const Json manifest = read_manifest(folder);
+  const auto found = find_whole(package, folder, manifest, options.verify);
+  if (found && manifest.value("selection", 1) == package.selection) return *found;
   try {
     make_folder(package, options, folder);
   } catch (const Error& error) {
@@ -244,7 +239,7 @@ FetchedPackage fetch_package(const Package& package, const FetchOptions& options
                 " stays as an earlier olmo-harness made it, without files that this one adds");
     return *found;
   }
-  auto made = find_whole(package, folder, false);
+  auto made = find_whole(package, folder, read_manifest(folder), false);
   OLMO_CHECK(made.has_value());
   made->was_there = false;
   return *made;

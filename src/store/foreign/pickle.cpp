@@ -40,9 +40,7 @@ class PickleReader {
     return taken;
   }
 
-  std::uint64_t number(std::size_t bytes) {
-    return little_endian(std::as_bytes(std::span(take(bytes))));
-  }
+  std::uint64_t number(std::size_t bytes) { return little_endian(take(bytes)); }
 
   /// In two's complement. Nothing: it does not fit into 64 bits.
   std::optional<std::int64_t> signed_number(std::size_t bytes) {
