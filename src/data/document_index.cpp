@@ -118,7 +118,7 @@ void DocumentIndexWriter::add(const IndexedDocument& document) {
   const auto& [tokens, origin] = document;
   lines_.write(std::to_string(tokens.begin) + "," + std::to_string(tokens.end) + "," +
                csv_cell(origin.id) + "," + csv_cell(origin.source) + "," +
-               std::to_string(origin.line));
+               std::to_string(origin.line) + "\r");
 }
 
 std::optional<DocumentIndex> find_document_index(const TokenFile& file) {

@@ -34,7 +34,8 @@ struct IndexedDocument {
 std::filesystem::path document_index_path(const std::filesystem::path& token_file);
 
 /// Writes an index as Dolma's toolkit does (python/dolma/tokenizer/memmap_writer.py): CSV without a
-/// header, a line `begin,end,id,source,line` for each document, in their order.
+/// header, a line `begin,end,id,source,line` for each document, in their order. Lines end with
+/// CRLF, as Python's csv.writer has them.
 class DocumentIndexWriter {
  public:
   /// Throws as LineWriter does, here and below.

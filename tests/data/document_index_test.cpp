@@ -62,6 +62,20 @@ TEST_CASE("an index is read as it was written, whatever its ids hold", "[data]")
   CHECK((read[3].origin.source == "a, b.jsonl" && read[3].origin.line == 22));
 }
 
+TEST_CASE("an index has the bytes that Dolma's toolkit writes", "[data]") {
+  const ScratchFolder folder;
+  DocumentIndexWriter writer(folder / "a.npy");
+  writer.add(
+      {.tokens = {.begin = 0, .end = 3}, .origin = {.id = "d1", .source = "a.jsonl", .line = 1}});
+  writer.add({.tokens = {.begin = 3, .end = 9},
+              .origin = {.id = "d,\"2\"", .source = "a.jsonl", .line = 2}});
+  writer.finish();
+  writer.publish();
+  std::string text(100, ' ');
+  text.resize(ByteSource(folder / "a.csv.gz").read(text.data(), text.size()));
+  CHECK(text == "0,3,d1,a.jsonl,1\r\n3,9,\"d,\"\"2\"\"\",a.jsonl,2\r\n");
+}
+
 TEST_CASE("what Dolma's toolkit writes is read", "[data]") {
   const ScratchFolder folder;
   folder.write("a.csv", "0,3,d1,s3://x/a.jsonl.gz,1\r\n3,9,\"d,2\",s3://x/a.jsonl.gz,2\r\n");
