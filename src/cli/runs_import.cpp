@@ -119,6 +119,13 @@ std::string name_of(const RunsImportArguments& options,
   return told && !told->name.empty() ? told->name : fs::path(options.files.front()).stem().string();
 }
 
+std::vector<std::string> tags_of(const RunsImportArguments& options,
+                                 const std::optional<import::WandbRun>& told) {
+  std::vector<std::string> tags = options.tags;
+  if (told) tags.insert(tags.end(), told->tags.begin(), told->tags.end());
+  return tags;
+}
+
 void import_steps(const RunsImportArguments& options) {
   const auto reading = reading_of(options);
   std::vector<import::StepLog> logs;
@@ -150,7 +157,7 @@ void import_steps(const RunsImportArguments& options) {
                                 .seed = config.seed,
                                 .n_parameters = config.n_parameters,
                                 .max_steps = config.max_steps,
-                                .tags = options.tags,
+                                .tags = tags_of(options, told),
                                 .command_line = command_line(),
                                 .devices = options.devices,
                                 .machine = machine};
@@ -249,7 +256,7 @@ void add_runs_import(const Command& runs) {
   command.option("--metadata FILE", options.metadata,
                  "W&B's wandb-metadata.json: the host, system and GPU of the run");
   command.flag("--dry-run", options.dry_run, "Show which column is taken as what; write nothing");
-  command.option("--tag", options.tags, "A tag for the run").one_at_a_time();
+  command.option("--tag", options.tags, "A tag for the run, beside W&B's").one_at_a_time();
   command.option("--instances FILE", options.instances,
                  "lm-eval's samples_*.jsonl or oe-eval's task-*-predictions.jsonl");
   command

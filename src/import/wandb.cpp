@@ -155,6 +155,7 @@ void update_config(std::string_view message, Json& config) {
 
 struct WandbFacts {
   std::string name;
+  std::vector<std::string> tags;
   Json config = Json::object(), machine = Json::object();
 
   void add(std::string_view message) {
@@ -168,9 +169,11 @@ struct WandbFacts {
  private:
   void add_run(std::string_view message) {
     namespace run = wandb_format::run;
+    tags.clear();  // a later record of the run tells all of them again
     for (ProtobufFields fields(message); fields.next();) {
       if (const auto update = fields.text(run::kConfig)) update_config(*update, config);
       if (const auto told = fields.text(run::kName)) name = *told;
+      if (const auto tag = fields.text(run::kTags)) tags.emplace_back(*tag);
       add_text(fields, run::kHost, "host");
     }
   }
@@ -216,7 +219,7 @@ WandbRun read_wandb_run(std::string_view bytes, const std::string& file) {
     facts.machine[wandb_format::kOwnMachine] = std::move(*own);
     facts.config.erase(own);
   }
-  return {facts.name, json_text(facts.config), json_text(facts.machine)};
+  return {facts.name, json_text(facts.config), json_text(facts.machine), facts.tags};
 }
 
 }  // namespace olmo::import

@@ -76,6 +76,7 @@ TEST_CASE("a run that was exported for TensorBoard or W&B comes back with its lo
   };
   const auto trained = losses((scene / "run").string(), "steps");
   REQUIRE(trained.size() == 4);
+  REQUIRE(harness(scene / "log", {"runs", "tag", (scene / "run").string(), "repeat"}).code == 0);
   for (const bool wandb : {false, true}) {
     const std::string tool = wandb ? "wandb" : "tensorboard";
     INFO(tool);
@@ -98,6 +99,7 @@ TEST_CASE("a run that was exported for TensorBoard or W&B comes back with its lo
     const auto shown =
         Json::parse(harness(scene / "log", {"runs", "show", database, "--json"}).out);
     CHECK(shown["config"].contains("model") == wandb);
+    CHECK((shown["tags"] == "repeat") == wandb);
     CHECK_FALSE(shown["config"].contains("olmo_harness"));  // no setting
   }
 }

@@ -72,7 +72,7 @@ def append(out, entry):
 def without_machine(record):
     kind = record.WhichOneof("record_type")
     if kind == "run":
-        keep = ("run_id", "project", "config", "display_name", "start_time")
+        keep = ("run_id", "project", "config", "display_name", "tags", "start_time")
         for field, _ in record.run.ListFields():
             if field.name not in keep:
                 record.run.ClearField(field.name)
@@ -81,7 +81,7 @@ def without_machine(record):
 
 
 def write_wandb(folder):
-    run = wandb.init(project="golden", name="a run", id="golden", dir=folder, config=dict(seed=6198, optimizer=dict(name="adamw", betas=[0.9, 0.95])))
+    run = wandb.init(project="golden", name="a run", id="golden", dir=folder, tags=["repeat", "side:lumi"], config=dict(seed=6198, optimizer=dict(name="adamw", betas=[0.9, 0.95])))
     for step in range(1, STEPS + 1):
         numbers = {"train/CrossEntropyLoss": 11 - step / 7, "optim/total_grad_norm": float("nan") if step == 2 else 1 / step,
                    "throughput/total_tokens": 10**12 + step, "eval": {"downstream": {"piqa_len_norm": 0.5 + step / 100}}, "note": "text"}

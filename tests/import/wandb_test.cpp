@@ -50,13 +50,14 @@ TEST_CASE("W&B's record has a row for each call of wandb.log", "[import]") {
   CHECK(rows[3]["long"].size() == 40000);
 }
 
-TEST_CASE("W&B's record tells config, name and machine of its run", "[import]") {
+TEST_CASE("W&B's record tells config, name, machine and tags of its run", "[import]") {
   const auto run = import::read_wandb_run(golden_record(), "log");
   CHECK(run.name == "a run");
   CHECK(run.config ==
         R"({"max_duration":5,"optimizer":{"betas":[0.9,0.95],"name":"adamw"},"seed":6198})");
   CHECK(run.machine == R"({"gpu":"NVIDIA A100","gpus_of_a_node":8,"host":"node1","os":"Linux",)"
                        R"("python":"CPython 3.11.7"})");
+  CHECK(run.tags == std::vector<std::string>{"repeat", "side:lumi"});
 }
 
 TEST_CASE("a record of W&B that was cut has the rows of its whole entries", "[import]") {
