@@ -269,7 +269,8 @@ void add_runs_import(const Command& runs) {
                  "SHA-256 of the weights that made the instances");
   command.json(options.json);
   command.footer(
-      "Names that OLMo, OLMo-core, torchtitan, Hugging Face, Lightning and Megatron use are known; "
+      "Names that OLMo, OLMo-core, torchtitan, Hugging Face, Lightning, NeMo, Megatron and "
+      "Composer use are known; "
       "--map tells others. `_step` of W&B comes last. Evaluations' columns become metrics of the "
       "run.\n"
       "Example: olmo-harness runs import wandb.csv --dry-run\n"

@@ -13,10 +13,11 @@
 namespace olmo::import {
 namespace {
 
-/// Names by which OLMo, OLMo-core, torchtitan, Hugging Face, Lightning, Megatron and TensorBoard
-/// log; the best first: a trainer's own step before W&B's _step, which counts calls of wandb.log
-/// unless the trainer gave it a step; Hugging Face's loss before its train_loss, the mean at the
-/// end. Not here: W&B's _runtime, which counts from the start of the run.
+/// Names by which OLMo, OLMo-core, torchtitan, Hugging Face, Lightning, NeMo, Megatron (also
+/// DeepSpeed's), Composer and TensorBoard log; the best first: a trainer's own step before W&B's
+/// _step, which counts calls of wandb.log unless the trainer gave it a step; Hugging Face's loss
+/// before its train_loss, the mean at the end. Not here: W&B's _runtime, which counts from the
+/// start of the run, and Composer's time/token, which tells the tokens before the step.
 const std::vector<std::pair<std::string_view, std::vector<std::string_view>>>& known_names() {
   static const std::vector<std::pair<std::string_view, std::vector<std::string_view>>> kNames = {
       {"step",
@@ -28,22 +29,27 @@ const std::vector<std::pair<std::string_view, std::vector<std::string_view>>>& k
         "consumed_tokens", "tokens"}},
       {"loss",
        {metric_names::kLoss, "train/CE loss", "loss_metrics/global_avg_loss", "ce_loss",
-        "train/loss", "train/lm_loss", "lm loss", "lm_loss", "loss", "train_loss"}},
+        "train/loss", "train/lm_loss", "lm loss", "lm-loss-training/lm loss", "lm_loss",
+        "metrics/train/LanguageCrossEntropy", "loss/train/total", "reduced_train_loss", "loss",
+        "train_loss_step", "train_loss"}},
       {"grad_norm",
        {metric_names::kGradNorm, "optim/total grad norm", "train/grad_norm", "grad_norm",
-        "grad norm", "grad-norm", "gradient_norm"}},
+        "grad norm", "grad-norm", "grad-norm/grad-norm", "gradient_norm", "l2_norm/grad/global"}},
       {"lr",
        {metric_names::kLearningRate, "optim/LR (group 0)", "optim/LR", "train/learning_rate",
-        "learning_rate", "learning-rate", "lr"}},
+        "learning_rate", "learning-rate", "learning-rate/learning-rate", "lr", "lr-AdamW",
+        "lr-AdamW/group0", "lr-DecoupledAdamW/group0"}},
       {"tokens_per_second",
-       {metric_names::kTokensPerSecond, "throughput/TPS", "tokens_per_second", "tokens_per_sec"}},
+       {metric_names::kTokensPerSecond, "throughput/TPS", "throughput/tokens_per_sec",
+        "tokens_per_second", "tokens_per_sec"}},
       // torchtitan's tps is of one device, as is whatever OLMo logs under throughput/device.
       {"tokens_per_second_per_device",
-       {metric_names::kTokensPerSecondPerDevice, "throughput/device/TPS", "throughput(tps)", "tps",
+       {metric_names::kTokensPerSecondPerDevice, "throughput/device/TPS",
+        "throughput/device/tokens_per_sec", "throughput(tps)", "tps",
         "tokens_per_second_per_device", "tokens_per_second_per_gpu", "tokens_per_sec_per_gpu"}},
       {"seconds",
        {metric_names::kSeconds, "time_metrics/end_to_end(s)", "step_time", "iteration-time",
-        "seconds"}},
+        "iteration-time/iteration-time", "train_step_timing in s", "seconds"}},
       {"time", {"_timestamp", "wall time", "wall_time", "timestamp"}},
   };
   return kNames;

@@ -2,6 +2,10 @@
 
 #include <bit>
 #include <filesystem>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "core/files/event_file_format.h"
 #include "core/files/little_endian.h"
@@ -113,34 +117,50 @@ Event parse_event(std::string_view message) {
   return made;
 }
 
-/// Puts the numbers of a step together, which most writers put into an event each.
-class StepRow {
+/// Puts the numbers of a step together. Most writers give each an event of its own, and Megatron's
+/// puts others between them, whose steps are counts of samples. A tag whose steps go back, or that
+/// comes again, begins anew: what follows is of another attempt at the same steps.
+class StepRows {
  public:
-  explicit StepRow(const OnLogRow& on_row) : on_row_(on_row) {}
-
   void add(std::int64_t record, const Event& event) {
-    for (const auto& [tag, number] : event.numbers) {
-      if (row_.cells().empty() || event.step != step_ || row_.has(tag)) begin(record, event);
-      row_.add(std::string(tag), number_text(number));
+    for (const auto& [name, number] : event.numbers) {
+      const auto [place, is_new] = places_.try_emplace(std::string(name), tags_.size());
+      if (is_new) tags_.push_back({.name = place->first, .attempt = -1, .step = 0});
+      Tag& tag = tags_[place->second];
+      if (tag.attempt == attempt_ && event.step <= tag.step) ++attempt_;
+      tag.attempt = attempt_;
+      tag.step = event.step;
+      Row begun{.record = record, .wall_time = event.wall_time, .numbers = {}};
+      auto& row = rows_.try_emplace({attempt_, event.step}, std::move(begun)).first->second;
+      row.numbers.emplace_back(place->second, number);
     }
   }
-  void end() {
-    if (!row_.cells().empty()) on_row_(record_, row_.cells());
-    row_.clear();
+  void visit(const OnLogRow& on_row) const {
+    RowCells cells;
+    for (const auto& [key, row] : rows_) {
+      cells.clear();
+      cells.add("step", std::to_string(key.second));
+      cells.add("wall_time", number_text(row.wall_time));
+      for (const auto& [tag, number] : row.numbers) cells.add(tags_[tag].name, number_text(number));
+      on_row(row.record, cells.cells());
+    }
   }
 
  private:
-  void begin(std::int64_t record, const Event& event) {
-    end();
-    record_ = record;
-    step_ = event.step;
-    row_.add("step", std::to_string(event.step));
-    row_.add("wall_time", number_text(event.wall_time));
-  }
+  struct Tag {
+    std::string name;
+    std::int64_t attempt, step;  ///< when it came last
+  };
+  struct Row {
+    std::int64_t record;  ///< the first
+    double wall_time;
+    std::vector<std::pair<std::size_t, double>> numbers;  ///< by the place of the tag
+  };
 
-  const OnLogRow& on_row_;
-  std::int64_t record_ = 0, step_ = 0;
-  RowCells row_;
+  std::int64_t attempt_ = 0;
+  std::unordered_map<std::string, std::size_t> places_;
+  std::vector<Tag> tags_;
+  std::map<std::pair<std::int64_t, std::int64_t>, Row> rows_;  ///< by attempt and step
 };
 
 }  // namespace
@@ -154,12 +174,12 @@ bool is_event_file(std::string_view bytes, const std::string& file) {
 
 bool read_event_file(std::string_view bytes, const std::string& file, const OnLogRow& on_row) {
   EventRecords records(bytes, file);
-  StepRow row(on_row);
+  StepRows rows;
   while (records.next()) {
-    row.add(records.number(),
-            in_record(file, records.number(), [&] { return parse_event(records.data()); }));
+    rows.add(records.number(),
+             in_record(file, records.number(), [&] { return parse_event(records.data()); }));
   }
-  row.end();
+  rows.visit(on_row);
   return records.at_end();
 }
 

@@ -51,7 +51,47 @@ std::string curve_of(const StepLog& log) {
   return text;
 }
 
+/// Which of these columns is taken as `target`.
+std::string taken(const char* target, std::vector<std::string> columns) {
+  columns.insert(columns.end(), {"step", "some loss"});
+  ColumnMap wanted;
+  if (std::string_view(target) != "loss") wanted["loss"] = "some loss";
+  const ColumnMap found = find_columns(columns, wanted, "log");
+  const auto column = found.find(target);
+  return column == found.end() ? "" : column->second;
+}
+
 }  // namespace
+
+TEST_CASE("the numbers of a step have the names that each trainer gives them", "[import]") {
+  // Composer, as MosaicML's llm-foundry logs
+  CHECK(taken("loss", {"loss/train/total", "metrics/eval/LanguageCrossEntropy"}) ==
+        "loss/train/total");
+  CHECK(taken("loss", {"loss/train/total", "metrics/train/LanguageCrossEntropy"}) ==
+        "metrics/train/LanguageCrossEntropy");
+  CHECK(taken("grad_norm", {"l2_norm/grad/global", "l2_norm/moment/global"}) ==
+        "l2_norm/grad/global");
+  CHECK(taken("lr", {"lr-DecoupledAdamW/group0"}) == "lr-DecoupledAdamW/group0");
+  CHECK(taken("tokens_per_second",
+              {"throughput/tokens_per_sec", "throughput/device/tokens_per_sec"}) ==
+        "throughput/tokens_per_sec");
+  CHECK(taken("tokens_per_second_per_device", {"throughput/device/tokens_per_sec"}) ==
+        "throughput/device/tokens_per_sec");
+  CHECK(taken("tokens", {"time/token"}).empty());
+  // NeMo and Lightning
+  CHECK(taken("loss", {"reduced_train_loss", "val_loss"}) == "reduced_train_loss");
+  CHECK(taken("seconds", {"train_step_timing in s"}) == "train_step_timing in s");
+  CHECK(taken("loss", {"train_loss_epoch", "train_loss_step"}) == "train_loss_step");
+  CHECK(taken("lr", {"lr-AdamW"}) == "lr-AdamW");
+  // Megatron, and DeepSpeed's
+  CHECK(taken("loss", {"lm loss vs samples", "lm loss", "lm loss validation"}) == "lm loss");
+  CHECK(taken("loss", {"lm-loss-training/lm loss vs samples", "lm-loss-training/lm loss"}) ==
+        "lm-loss-training/lm loss");
+  CHECK(taken("grad_norm", {"grad-norm/grad-norm vs samples", "grad-norm/grad-norm"}) ==
+        "grad-norm/grad-norm");
+  CHECK(taken("lr", {"learning-rate/learning-rate"}) == "learning-rate/learning-rate");
+  CHECK(taken("seconds", {"iteration-time/iteration-time"}) == "iteration-time/iteration-time");
+}
 
 TEST_CASE("evaluations' columns are metrics by the names of many trainers", "[import]") {
   for (const char* name :

@@ -114,6 +114,35 @@ TEST_CASE("a tag that comes again begins a row of its own", "[import]") {
                                               "step=2 wall_time=1.5 loss=4"});
 }
 
+TEST_CASE("numbers of a step come together across those of other steps", "[import]") {
+  // As Megatron writes them: each again over the samples, here 2 a step.
+  std::string events;
+  for (const std::int64_t step : {1, 2, 3}) {
+    const auto number = static_cast<float>(step);
+    events += event_of(step, scalar("lr", number)) + event_of(2 * step, scalar("lr vs s", number)) +
+              event_of(step, scalar("loss", number)) +
+              event_of(2 * step, scalar("loss vs s", number));
+  }
+  CHECK(LogRows(events, kEvents).rows ==
+        std::vector<std::string>{"step=1 wall_time=1.5 lr=1 loss=1",
+                                 "step=2 wall_time=1.5 lr vs s=1 loss vs s=1 lr=2 loss=2",
+                                 "step=3 wall_time=1.5 lr=3 loss=3",
+                                 "step=4 wall_time=1.5 lr vs s=2 loss vs s=2",
+                                 "step=6 wall_time=1.5 lr vs s=3 loss vs s=3"});
+}
+
+TEST_CASE("steps of an event file that go back begin rows of their own", "[import]") {
+  std::string events;
+  for (const std::int64_t step : {5, 6, 7, 6, 7})
+    events += event_of(step, scalar("loss", 1)) + event_of(step, scalar("lr", 2));
+  std::string steps;
+  for (const auto& row : LogRows(events, kEvents).rows) {
+    CHECK(row.ends_with(" loss=1 lr=2"));
+    steps += row.substr(0, 7);
+  }
+  CHECK(steps == "step=5 step=6 step=7 step=6 step=7 ");
+}
+
 TEST_CASE("a record that is no event is named by its number", "[import]") {
   std::string said;
   try {
