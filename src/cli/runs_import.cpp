@@ -231,10 +231,7 @@ void add_runs_import(const Command& runs) {
   command.option("--db FILE", options.database, "Database to write to; made if there is none");
   command.option("--name", options.name,
                  "Name of the run, or of what was evaluated (default: W&B's, else the file's)");
-  command
-      .option("--format", options.format,
-              "auto, csv, jsonl, columns, torchtitan, olmo, tensorboard or wandb")
-      .with_default();
+  command.option("--format", options.format, import::log_format_names()).with_default();
   command
       .option("--map TARGET=COLUMN", options.map,
               "TARGET=COLUMN, or TARGET=COLUMN*FACTOR for other units; targets: step, tokens, "

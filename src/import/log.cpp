@@ -11,6 +11,7 @@
 #include "core/files/json.h"
 #include "core/text/number.h"
 #include "core/text/text.h"
+#include "import/console.h"
 #include "import/tensorboard.h"
 #include "import/text.h"
 #include "import/wandb.h"
@@ -18,30 +19,16 @@
 namespace olmo::import {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, LogFormat>, 7> kFormats = {{
+constexpr std::array<std::pair<std::string_view, LogFormat>, 8> kFormats = {{
     {"csv", LogFormat::kCsv},
     {"jsonl", LogFormat::kJsonl},
     {"columns", LogFormat::kColumns},
     {"torchtitan", LogFormat::kTorchtitan},
     {"olmo", LogFormat::kOlmo},
+    {"megatron", LogFormat::kMegatron},
     {"tensorboard", LogFormat::kTensorboard},
     {"wandb", LogFormat::kWandb},
 }};
-
-constexpr std::string_view kStepKey = "step:";
-constexpr std::string_view kOlmoStep = "[step=";
-constexpr std::string_view kOlmoEvaluation = "eval/";
-
-/// Where the metrics of a torchtitan line begin; npos if it has none (`validate step:` lines tell
-/// of another loss).
-std::size_t find_torchtitan_step(std::string_view line) {
-  const auto at = line.find(kStepKey);
-  if (at == std::string_view::npos || (at > 0 && line[at - 1] != ' ')) return line.npos;
-  const auto before = trimmed(line.substr(0, at));
-  if (before.ends_with("validate") || line.find(": ", at + kStepKey.size()) == line.npos)
-    return line.npos;
-  return at;
-}
 
 /// The numbers, texts and truths of an object; what lies deeper is called `eval/arc_easy/acc`.
 /// W&B's media are objects with a `_type`.
@@ -82,61 +69,6 @@ void read_columns(std::string_view text, const std::string& file, const OnLogRow
       cells.push_back({names[i], std::string(words[i])});
     on_row(lines.number(), cells);
   }
-}
-
-void read_torchtitan(std::string_view text, const OnLogRow& on_row) {
-  for (Lines lines(text); lines.next();) {
-    const std::string line = without_ansi(lines.line());
-    const auto begin = find_torchtitan_step(line);
-    if (begin == std::string::npos) continue;
-    std::vector<LogCell> cells;
-    const auto words = split_words(std::string_view(line).substr(begin));
-    for (std::size_t i = 0; i + 1 < words.size(); ++i) {
-      if (!words[i].ends_with(':')) continue;
-      cells.push_back({words[i].substr(0, words[i].size() - 1), without_thousands(words[i + 1])});
-    }
-    on_row(lines.number(), cells);
-  }
-}
-
-/// An evaluation is printed after the step that it follows, under its evaluator's name: a row of
-/// that step without a loss.
-void read_olmo(std::string_view text, const OnLogRow& on_row) {
-  std::vector<std::pair<std::string, std::string>> block;
-  std::string last_step;
-  std::int64_t begin = 0;
-  const auto end_block = [&] {
-    std::vector<LogCell> cells;
-    for (const auto& [name, value] : block) cells.push_back({name, value});
-    if (!cells.empty()) on_row(begin, cells);
-    block.clear();
-  };
-  for (Lines lines(text); lines.next();) {
-    const std::string line = without_ansi(lines.line());
-    const std::string_view view = line;
-    if (const auto at = view.find(kOlmoStep); at != view.npos) {
-      end_block();
-      const auto step = view.substr(at + kOlmoStep.size());
-      last_step = step.substr(0, step.find_first_of("/,]"));
-      block.emplace_back("step", last_step);
-      begin = lines.number();
-      continue;
-    }
-    const auto equals = view.find('=');
-    if (!view.starts_with(' ') || equals == view.npos) {
-      end_block();
-      continue;
-    }
-    const auto name = trimmed(view.substr(0, equals));
-    if (block.empty()) {
-      if (!name.starts_with(kOlmoEvaluation)) continue;
-      block.emplace_back("step", last_step);
-      begin = lines.number();
-    }
-    const auto value = split_words(view.substr(equals + 1));
-    block.emplace_back(name, value.empty() ? "" : without_thousands(value[0]));
-  }
-  end_block();
 }
 
 /// Quotes NaN, Infinity and -Infinity where they stand for a value.
@@ -224,8 +156,7 @@ void read_text_log(std::string_view text, const std::string& file, LogFormat for
   text = without_bom(text);
   if (format == LogFormat::kCsv) return read_csv(text, file, on_row);
   if (format == LogFormat::kColumns) return read_columns(text, file, on_row);
-  if (format == LogFormat::kTorchtitan) return read_torchtitan(text, on_row);
-  if (format == LogFormat::kOlmo) return read_olmo(text, on_row);
+  if (is_console(format)) return read_console(text, format, on_row);
   if (is_trainer_state(text)) return read_trainer_state(text, file, on_row);
   read_jsonl(text, file, on_row);
 }
@@ -236,9 +167,14 @@ LogFormat parse_log_format(std::string_view name) {
   for (const auto& [known, format] : kFormats)
     if (known == name) return format;
   throw Error(ErrorKind::kUsage,
-              "--format must be auto, csv, jsonl, columns, torchtitan, olmo, tensorboard or wandb, "
-              "got '" +
-                  std::string(name) + "'");
+              "--format must be " + log_format_names() + ", got '" + std::string(name) + "'");
+}
+
+std::string log_format_names() {
+  std::string names = "auto";
+  for (const auto& known : kFormats)
+    names += (known == kFormats.back() ? " or " : ", ") + std::string(known.first);
+  return names;
 }
 
 std::string_view to_string(LogFormat format) {
@@ -266,16 +202,15 @@ LogFormat detect_log_format(std::string_view text, const std::string& file) {
         return LogFormat::kColumns;
       may_be_csv = lines.line().find(',') != std::string_view::npos;
     }
-    const std::string line = without_ansi(lines.line());
-    if (line.find(kOlmoStep) != std::string::npos) return LogFormat::kOlmo;
-    if (find_torchtitan_step(line) != std::string::npos) return LogFormat::kTorchtitan;
+    if (const auto console = console_of(lines.line())) return *console;
   }
   if (may_be_csv.value_or(false)) return LogFormat::kCsv;
-  throw Error(ErrorKind::kInput,
-              file +
-                  ": is none of the known logs (CSV with a header, JSON lines, columns of numbers, "
-                  "torchtitan's or OLMo's console, TensorBoard's event file, W&B's record): "
-                  "--format says which it is meant to be");
+  throw Error(
+      ErrorKind::kInput,
+      file +
+          ": is none of the known logs (CSV with a header, JSON lines, columns of numbers, "
+          "the console of OLMo, torchtitan or Megatron, TensorBoard's event file, W&B's record): "
+          "--format says which it is meant to be");
 }
 
 bool for_each_log_row(std::string_view text, const std::string& file, LogFormat format,

@@ -13,18 +13,21 @@
 namespace olmo::import {
 
 enum class LogFormat {
-  kCsv,          ///< a header and rows (RFC 4180), e.g. exported from W&B
-  kJsonl,        ///< one JSON object a line, e.g. W&B's history; NaN and Infinity may occur. Or
-                 ///< Hugging Face's trainer_state.json, whose rows are its log_history
-  kColumns,      ///< numbers between blanks, no header: `step loss`, then `column3`, …
-  kTorchtitan,   ///< console: `step:  1  loss: 12.2  grad_norm: 1.3 …`
-  kOlmo,         ///< console: `[step=1/10,epoch=0]`, then lines `    train/CrossEntropyLoss=11.2`
+  kCsv,         ///< a header and rows (RFC 4180), e.g. exported from W&B
+  kJsonl,       ///< one JSON object a line, e.g. W&B's history; NaN and Infinity may occur. Or
+                ///< Hugging Face's trainer_state.json, whose rows are its log_history
+  kColumns,     ///< numbers between blanks, no header: `step loss`, then `column3`, …
+  kTorchtitan,  ///< console: `step:  1  loss: 12.2  grad_norm: 1.3 …`
+  kOlmo,        ///< console: `[step=1/10,epoch=0]`, then lines `    train/CrossEntropyLoss=11.2`
+  kMegatron,  ///< console: ` iteration 1/ 10 | consumed samples: 64 | … | lm loss: 1.1E+01 | …`
   kTensorboard,  ///< event file
   kWandb,        ///< W&B's own record, run-ID.wandb
 };
 
 /// "csv", "jsonl", … Throws Error(kUsage).
 LogFormat parse_log_format(std::string_view name);
+/// "auto, csv, … or wandb"
+std::string log_format_names();
 std::string_view to_string(LogFormat format);
 /// That of a file which is no text; nothing for a text.
 std::optional<LogFormat> detect_binary_log(std::string_view bytes, const std::string& file);

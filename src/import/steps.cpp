@@ -365,6 +365,9 @@ StepLog read_step_log(const std::filesystem::path& path, const StepLogOptions& o
   // An event has a step of its own, and a number that is called like one is a float.
   if (log.format == LogFormat::kTensorboard) wanted.try_emplace("step", "step");
   log.columns = find_columns(names, wanted, log.path);
+  if (const auto seconds = log.columns.find("seconds");
+      seconds != log.columns.end() && seconds->second.ends_with("(ms)"))
+    log.scales.try_emplace("seconds", 1e-3);
   log.steps_known = log.columns.contains("step") || options.tokens_per_step.has_value();
 
   RowReader reader(log);

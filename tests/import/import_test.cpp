@@ -1,6 +1,7 @@
 #include <bit>
 #include <fstream>
 
+#include "text_log.h"
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -15,35 +16,9 @@
 using namespace olmo;
 using namespace olmo::import;
 using namespace olmo::store;
-using olmo::test::TemporaryDirectory;
+using namespace olmo::test;
 
 namespace {
-
-/// A log of the given text, read.
-struct Log {
-  TemporaryDirectory folder;
-  std::filesystem::path path;
-
-  explicit Log(const std::string& text, const std::string& name = "other.log")
-      : path(folder / name) {
-    std::ofstream(path, std::ios::binary) << text;
-  }
-  [[nodiscard]] StepLog read(const StepLogOptions& options = {}) const {
-    return read_step_log(path, options);
-  }
-};
-
-std::vector<double> losses(const StepLog& log) {
-  std::vector<double> values;
-  for (const auto& row : log.steps) values.push_back(row.loss.value_or(-1));
-  return values;
-}
-
-std::vector<std::int64_t> steps(const StepLog& log) {
-  std::vector<std::int64_t> values;
-  for (const auto& row : log.steps) values.push_back(row.step.value_or(-1));
-  return values;
-}
 
 ImportedRun an_import(const std::string& name) {
   return {.name = name, .config = "{}", .seed = 0, .tags = {}, .command_line = ""};
@@ -112,79 +87,6 @@ TEST_CASE("columns without a header are step and loss", "[import]") {
   CHECK(read.steps[1].tokens == 128);
   CHECK_FALSE(read.steps[0].lr);
   CHECK(read.steps[1].lr == 0.5);
-}
-
-TEST_CASE("torchtitan's console is read through its colours", "[import]") {
-  const Log log(
-      "+ torchrun train.py, with arguments\n"
-      "[rank0]:[titan] 2026-01-01 - root - INFO - Training starts at step 1\n"
-      "[rank0]:[titan] 2026-01-01 - root - INFO - \x1b[31mstep:  1  \x1b[32mloss: 12.2713  "
-      "\x1b[38;5;214mgrad_norm:  1.3  \x1b[33mmemory:  0.77GiB(0.97%)  \x1b[34mtps: 1,234  "
-      "\x1b[36mtflops: 0.08  \x1b[35mmfu: 0.03%\x1b[39m\n"
-      "[rank0]:[titan] 2026-01-01 - root - INFO - validate step:  1  loss: 99.0\n"
-      "[rank0]:[titan] 2026-01-01 - root - INFO - step: 10  loss:  nan  grad_norm:  1.2\n");
-  const auto read = log.read();
-  CHECK(read.format == LogFormat::kTorchtitan);
-  CHECK(steps(read) == std::vector<std::int64_t>{1, 10});
-  CHECK(read.steps[0].loss == 12.2713);
-  CHECK(read.steps[0].grad_norm == 1.3);
-  CHECK(read.steps[0].tokens_per_second_per_device == 1234);
-  CHECK_FALSE(read.steps[0].tokens_per_second);
-  CHECK_FALSE(read.steps[1].loss);
-}
-
-TEST_CASE("OLMo's console is read block by block", "[import]") {
-  const Log log(
-      "2026-01-01\thost:0\tolmo.train:967\tINFO\tPre-train system metrics\n"
-      "    System/Peak GPU Memory (MB)=3,000\n"
-      "2026-01-01\thost:0\tolmo.train:967\tINFO\t[step=9/739328,epoch=0]\n"
-      "2026-01-01\thost:0\tolmo.train:967\tINFO\t[step=10/739328,epoch=0]\n"
-      "    optim/total_grad_norm=1.234\n"
-      "    train/CrossEntropyLoss=11.20\n"
-      "    throughput/total_tokens=41,943,040\n"
-      "    throughput/device/tokens_per_second=9,001   train.py:967\n"
-      "2026-01-01\thost:0\tolmo.train:967\tINFO\t[eval_step=1/2]\n"
-      "    train/CrossEntropyLoss=99\n");
-  const auto read = log.read();
-  CHECK(read.format == LogFormat::kOlmo);
-  REQUIRE(read.steps.size() == 1);
-  CHECK(read.steps[0].step == 10);
-  CHECK(read.steps[0].loss == 11.20);
-  CHECK(read.steps[0].grad_norm == 1.234);
-  CHECK(read.steps[0].tokens == 41943040);
-  CHECK(read.steps[0].tokens_per_second_per_device == 9001);
-  CHECK_FALSE(read.steps[0].tokens_per_second);
-  CHECK(read.skipped == 1);
-}
-
-TEST_CASE("evaluations in OLMo's console are metrics of the step before them", "[import]") {
-  const Log log(
-      "INFO\tpiqa\n"
-      "    eval/downstream/piqa_acc=0.4900\n"
-      "INFO\t[step=10/20,epoch=0]\n"
-      "    train/CrossEntropyLoss=11.20\n"
-      "INFO\tRunning evaluation for 'piqa'...\n"
-      "INFO\t[eval_step=1/1]\n"
-      "INFO\tpiqa\n"
-      "    eval/downstream/piqa_acc=0.5100\n"
-      "INFO\tc4-validation\n"
-      "    eval/c4-validation/CrossEntropyLoss=10.51\n"
-      "    eval/c4-validation/Perplexity=36,680\n"
-      "INFO\t[step=20/20,epoch=0]\n"
-      "    train/CrossEntropyLoss=10.20\n"
-      "INFO\tpiqa\n"
-      "    eval/downstream/piqa_acc=0.5300\n");
-  const auto read = log.read();
-  CHECK(losses(read) == std::vector<double>{11.20, 10.20});
-  CHECK(read.metric_names == std::vector<std::string>{"eval/downstream/piqa_acc",
-                                                      "eval/c4-validation/CrossEntropyLoss",
-                                                      "eval/c4-validation/Perplexity"});
-  REQUIRE(read.metrics.size() == 4);
-  CHECK((read.metrics[0].position == 10 && read.metrics[0].value == 0.51));
-  CHECK((read.metrics[2].position == 10 && read.metrics[2].value == 36680));
-  CHECK((read.metrics[3].position == 20 && read.metrics[3].value == 0.53));
-  CHECK(read.skipped == 4);
-  CHECK(read.unplaced == 1);  // before the first step
 }
 
 TEST_CASE("Hugging Face's trainer_state.json is read as the log that it holds", "[import]") {

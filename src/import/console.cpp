@@ -1,0 +1,178 @@
+#include "import/console.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/text/text.h"
+#include "import/text.h"
+
+namespace olmo::import {
+namespace {
+
+constexpr std::string_view kStepKey = "step:";
+constexpr std::string_view kOlmoStep = "[step=";
+constexpr std::string_view kOlmoEvaluation = "eval/";
+/// As torchtitan calls it for TensorBoard and W&B.
+constexpr std::string_view kTorchtitanValidation = "validation_metrics/global_avg_loss";
+constexpr std::string_view kIteration = "iteration";
+constexpr std::string_view kValidation = "validation loss at iteration ";
+
+/// Where the numbers of a torchtitan line begin; npos if it has none.
+std::size_t find_torchtitan_step(std::string_view line) {
+  const auto at = line.find(kStepKey);
+  if (at == line.npos || (at > 0 && line[at - 1] != ' ')) return line.npos;
+  return line.find(": ", at + kStepKey.size()) == line.npos ? line.npos : at;
+}
+
+/// A line `validate step: …` tells the loss of an evaluation.
+void read_torchtitan(std::string_view text, const OnLogRow& on_row) {
+  for (Lines lines(text); lines.next();) {
+    const std::string line = without_ansi(lines.line());
+    const std::string_view view = line;
+    const auto begin = find_torchtitan_step(view);
+    if (begin == view.npos) continue;
+    const bool validates = trimmed(view.substr(0, begin)).ends_with("validate");
+    std::vector<LogCell> cells;
+    const auto words = split_words(view.substr(begin));
+    for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+      if (!words[i].ends_with(':')) continue;
+      auto name = words[i].substr(0, words[i].size() - 1);
+      if (validates && name == "loss") name = kTorchtitanValidation;
+      if (validates && name != kTorchtitanValidation && name != "step") continue;
+      cells.push_back({name, without_thousands(words[i + 1])});
+    }
+    on_row(lines.number(), cells);
+  }
+}
+
+/// An evaluation is printed after the step that it follows, under its evaluator's name: a row of
+/// that step without a loss.
+void read_olmo(std::string_view text, const OnLogRow& on_row) {
+  std::vector<std::pair<std::string, std::string>> block;
+  std::string last_step;
+  std::int64_t begin = 0;
+  const auto end_block = [&] {
+    std::vector<LogCell> cells;
+    for (const auto& [name, value] : block) cells.push_back({name, value});
+    if (!cells.empty()) on_row(begin, cells);
+    block.clear();
+  };
+  for (Lines lines(text); lines.next();) {
+    const std::string line = without_ansi(lines.line());
+    const std::string_view view = line;
+    if (const auto at = view.find(kOlmoStep); at != view.npos) {
+      end_block();
+      const auto step = view.substr(at + kOlmoStep.size());
+      last_step = step.substr(0, step.find_first_of("/,]"));
+      block.emplace_back("step", last_step);
+      begin = lines.number();
+      continue;
+    }
+    const auto equals = view.find('=');
+    if (!view.starts_with(' ') || equals == view.npos) {
+      end_block();
+      continue;
+    }
+    const auto name = trimmed(view.substr(0, equals));
+    if (block.empty()) {
+      if (!name.starts_with(kOlmoEvaluation)) continue;
+      block.emplace_back("step", last_step);
+      begin = lines.number();
+    }
+    const auto value = split_words(view.substr(equals + 1));
+    block.emplace_back(name, value.empty() ? "" : without_thousands(value[0]));
+  }
+  end_block();
+}
+
+/// Of a line ` iteration 7/ 100 | consumed samples: 448 | … | lm loss: 1.09E+01 | grad norm: 2.1 |`
+/// what follows the word; nothing for other lines (Megatron-LM's training_log()).
+std::optional<std::string_view> megatron_step(std::string_view line) {
+  const auto at = line.find(kIteration);
+  if (at == line.npos || line.find('|', at) == line.npos) return std::nullopt;
+  const auto rest = line.substr(at + kIteration.size());
+  const auto slash = rest.find('/');
+  const auto number = trimmed(rest.substr(0, slash));
+  if (slash == rest.npos || number.empty() || number.find_first_not_of("0123456789") != number.npos)
+    return std::nullopt;
+  return rest;
+}
+
+/// The value of ` lm loss: 1.09E+01 `; of ` elapsed time per iteration (ms): 900.1/880.5 ` that of
+/// the step, before the mean.
+std::optional<std::pair<std::string_view, std::string_view>> megatron_number(
+    std::string_view part) {
+  const auto colon = part.rfind(':');
+  if (colon == part.npos) return std::nullopt;
+  const auto value = trimmed(part.substr(colon + 1));
+  return std::pair(trimmed(part.substr(0, colon)), value.substr(0, value.find('/')));
+}
+
+/// Calls `use` for each stretch between the bars of a line of Megatron's.
+template <typename Use>
+void for_each_part(std::string_view line, const Use& use) {
+  for (auto bar = line.find('|'); bar != line.npos;) {
+    line.remove_prefix(bar + 1);
+    bar = line.find('|');
+    use(line.substr(0, bar));
+  }
+}
+
+/// Megatron's line of an evaluation has the names that it gives the numbers for TensorBoard. After
+/// the last step it tells of whole sets: `… iteration 100 on test set | lm loss value: …`.
+void add_megatron_evaluation(std::string_view after, RowCells& row) {
+  const auto place = trimmed(after.substr(0, after.find('|')));
+  const auto step = place.substr(0, place.find(' '));
+  const auto set = trimmed(place.substr(step.size()));
+  row.add(std::string(kIteration), std::string(step));
+  for_each_part(after, [&](std::string_view part) {
+    const auto number = megatron_number(part);
+    constexpr std::string_view kValue = " value";
+    if (!number || !number->first.ends_with(kValue)) return;
+    const std::string name(number->first.substr(0, number->first.size() - kValue.size()));
+    row.add(set.empty() ? name + " validation" : "validation/" + std::string(set) + "/" + name,
+            std::string(number->second));
+  });
+}
+
+void read_megatron(std::string_view text, const OnLogRow& on_row) {
+  for (Lines lines(text); lines.next();) {
+    const std::string line = without_ansi(lines.line());
+    const std::string_view view = line;
+    RowCells row;
+    if (const auto at = view.find(kValidation); at != view.npos) {
+      add_megatron_evaluation(view.substr(at + kValidation.size()), row);
+    } else if (const auto step = megatron_step(line)) {
+      row.add(std::string(kIteration), std::string(trimmed(step->substr(0, step->find('/')))));
+      for_each_part(*step, [&](std::string_view part) {
+        if (const auto number = megatron_number(part))
+          row.add(std::string(number->first), std::string(number->second));
+      });
+    }
+    if (!row.cells().empty()) on_row(lines.number(), row.cells());
+  }
+}
+
+}  // namespace
+
+std::optional<LogFormat> console_of(std::string_view coloured) {
+  const std::string line = without_ansi(coloured);
+  if (line.find(kOlmoStep) != std::string::npos) return LogFormat::kOlmo;
+  if (find_torchtitan_step(line) != std::string::npos) return LogFormat::kTorchtitan;
+  if (megatron_step(line)) return LogFormat::kMegatron;
+  return std::nullopt;
+}
+
+bool is_console(LogFormat format) {
+  return format == LogFormat::kOlmo || format == LogFormat::kTorchtitan ||
+         format == LogFormat::kMegatron;
+}
+
+void read_console(std::string_view text, LogFormat format, const OnLogRow& on_row) {
+  if (format == LogFormat::kTorchtitan) return read_torchtitan(text, on_row);
+  if (format == LogFormat::kOlmo) return read_olmo(text, on_row);
+  read_megatron(text, on_row);
+}
+
+}  // namespace olmo::import
