@@ -87,7 +87,8 @@ void read_olmo(std::string_view text, const OnLogRow& on_row) {
 }
 
 /// Of a line ` iteration 7/ 100 | consumed samples: 448 | … | lm loss: 1.09E+01 | grad norm: 2.1 |`
-/// what follows the word; nothing for other lines (Megatron-LM's training_log()).
+/// what follows the word; nothing for other lines (Megatron-LM's training_log(); NeMo's lines have
+/// the same form).
 std::optional<std::string_view> megatron_step(std::string_view line) {
   const auto at = line.find(kIteration);
   if (at == line.npos || line.find('|', at) == line.npos) return std::nullopt;

@@ -205,12 +205,12 @@ LogFormat detect_log_format(std::string_view text, const std::string& file) {
     if (const auto console = console_of(lines.line())) return *console;
   }
   if (may_be_csv.value_or(false)) return LogFormat::kCsv;
-  throw Error(
-      ErrorKind::kInput,
-      file +
-          ": is none of the known logs (CSV with a header, JSON lines, columns of numbers, "
-          "the console of OLMo, torchtitan or Megatron, TensorBoard's event file, W&B's record): "
-          "--format says which it is meant to be");
+  throw Error(ErrorKind::kInput,
+              file +
+                  ": is none of the known logs (CSV with a header, JSON lines, columns of numbers, "
+                  "the console of OLMo, torchtitan, Megatron or NeMo, TensorBoard's event file, "
+                  "W&B's record): "
+                  "--format says which it is meant to be");
 }
 
 bool for_each_log_row(std::string_view text, const std::string& file, LogFormat format,

@@ -13,13 +13,13 @@
 namespace olmo::import {
 
 enum class LogFormat {
-  kCsv,         ///< a header and rows (RFC 4180), e.g. exported from W&B
-  kJsonl,       ///< one JSON object a line, e.g. W&B's history; NaN and Infinity may occur. Or
-                ///< Hugging Face's trainer_state.json, whose rows are its log_history
-  kColumns,     ///< numbers between blanks, no header: `step loss`, then `column3`, …
-  kTorchtitan,  ///< console: `step:  1  loss: 12.2  grad_norm: 1.3 …`
-  kOlmo,        ///< console: `[step=1/10,epoch=0]`, then lines `    train/CrossEntropyLoss=11.2`
-  kMegatron,  ///< console: ` iteration 1/ 10 | consumed samples: 64 | … | lm loss: 1.1E+01 | …`
+  kCsv,          ///< a header and rows (RFC 4180), e.g. exported from W&B
+  kJsonl,        ///< one JSON object a line, e.g. W&B's history; NaN and Infinity may occur. Or
+                 ///< Hugging Face's trainer_state.json, whose rows are its log_history
+  kColumns,      ///< numbers between blanks, no header: `step loss`, then `column3`, …
+  kTorchtitan,   ///< console: `step:  1  loss: 12.2  grad_norm: 1.3 …`
+  kOlmo,         ///< console: `[step=1/10,epoch=0]`, then lines `    train/CrossEntropyLoss=11.2`
+  kMegatron,     ///< console, NeMo's, too: ` iteration 1/ 10 | … | lm loss: 1.1E+01 | …`
   kTensorboard,  ///< event file
   kWandb,        ///< W&B's own record, run-ID.wandb
 };

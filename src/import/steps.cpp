@@ -292,6 +292,8 @@ void read_row(const RowReader& reader, const MetricColumns& metrics, const StepL
   if (!row.tokens_per_second && row.tokens_per_second_per_device && options.devices)
     row.tokens_per_second =
         *row.tokens_per_second_per_device * static_cast<double>(*options.devices);
+  else if (!row.tokens_per_second && row.seconds.value_or(0) > 0 && options.tokens_per_step)
+    row.tokens_per_second = static_cast<double>(*options.tokens_per_step) / *row.seconds;
   collector.add(reader.line(), row);
 }
 

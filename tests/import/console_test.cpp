@@ -108,6 +108,18 @@ TEST_CASE("Megatron's console is read, whatever stands before its lines", "[impo
   CHECK((!read.steps[0].tokens && read.steps[1].tokens == 262144));
 }
 
+TEST_CASE("NeMo's console has the form of Megatron's, and a step of its own", "[import]") {
+  const Log log(
+      "Training epoch 1, iteration 0/249 | lr: 1.961e-06 | global_batch_size: 8 | global_step: 250 "
+      "| reduced_train_loss: 1.315 | train_step_timing in s: 7.126\n"
+      "Training epoch 1, iteration 1/249 | lr: 3.922e-06 | global_batch_size: 8 | global_step: 251 "
+      "| reduced_train_loss: 1.25 | train_step_timing in s: 0.5\n");
+  const auto read = log.read();
+  CHECK(steps(read) == std::vector<std::int64_t>{250, 251});
+  CHECK(losses(read) == std::vector<double>{1.315, 1.25});
+  CHECK((read.steps[1].lr == 3.922e-06 && read.steps[1].seconds == 0.5));
+}
+
 TEST_CASE("evaluations in Megatron's console are metrics of their step", "[import]") {
   const Log log(
       " iteration 10/ 20 | consumed samples: 640 | lm loss: 2.5E+00 |\n"

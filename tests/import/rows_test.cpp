@@ -136,6 +136,15 @@ TEST_CASE("throughput of a device is the run's only if the devices are counted",
   CHECK(both.steps[0].tokens_per_second == 5000);  // what the log says itself
 }
 
+TEST_CASE("the time of a step is a throughput where its tokens are given", "[import]") {
+  const Logs logs;
+  const std::string text = "step,loss,step_time\n1,3,0.5\n2,2,0\n3,1,\n";
+  const auto read = logs.read(text, {.tokens_per_step = 1000});
+  CHECK(read.steps[0].tokens_per_second == 2000);
+  CHECK((!read.steps[1].tokens_per_second && !read.steps[2].tokens_per_second));
+  CHECK_FALSE(logs.read(text).steps[0].tokens_per_second);
+}
+
 TEST_CASE("nested objects of JSON lines are columns by their paths, media are none", "[import]") {
   const Logs logs;
   const auto read =
