@@ -129,12 +129,30 @@ ColumnMap without_factors(ColumnMap wanted, const std::vector<std::string>& name
   return wanted;
 }
 
+/// What `row` does not tell, from another row of its step.
+void complete(store::ImportedStepRecord& row, const store::ImportedStepRecord& other) {
+  using Row = store::ImportedStepRecord;
+  const auto take = [&](auto Row::*fact) {
+    if (!(row.*fact)) row.*fact = other.*fact;
+  };
+  take(&Row::tokens);
+  take(&Row::grad_norm);
+  take(&Row::lr);
+  take(&Row::seconds);
+  take(&Row::tokens_per_second);
+  take(&Row::tokens_per_second_per_device);
+}
+
 /// Collects the rows of steps and metrics, and what a log that goes back has superseded.
 class StepCollector {
  public:
   explicit StepCollector(StepLog& log) : log_(log) {}
 
   void add(std::int64_t line, store::ImportedStepRecord row) { rows_.emplace_back(line, row); }
+  /// A row without a loss: some trainers log the learning rate of a step in a row of its own.
+  void add_beside(std::int64_t line, store::ImportedStepRecord row) {
+    beside_.emplace(row.position, std::pair(line, row));
+  }
   void add(std::int64_t line, const ImportedMetric& metric) {
     metrics_[{metric.position, metric.name}] = {metric.value, line};
   }
@@ -148,7 +166,11 @@ class StepCollector {
       previous_line = line;
       steps_[row.position] = row;
     }
-    for (const auto& [position, row] : steps_) log_.steps.push_back(row);
+    for (const auto& [position, row] : steps_) {
+      log_.steps.push_back(row);
+      const auto [first, last] = beside_.equal_range(position);
+      for (auto one = last; one != first;) complete(log_.steps.back(), (--one)->second.second);
+    }
     for (const auto& [key, value] : metrics_)
       log_.metrics.push_back({key.first, key.second, value.first});
   }
@@ -160,6 +182,14 @@ class StepCollector {
              return a.second.position <= b.second.position;
            }) == rows_.end();
   }
+  /// Rows without a loss may come before the first loss after a restart.
+  [[nodiscard]] std::int64_t begin_of_restart(std::int64_t line, std::int64_t to,
+                                              std::int64_t previous_line) const {
+    std::int64_t begin = line;
+    for (auto row = beside_.begin(); row != beside_.upper_bound(to); ++row)
+      if (row->second.first > previous_line) begin = std::min(begin, row->second.first);
+    return begin;
+  }
   void go_back(std::int64_t line, std::int64_t to, std::int64_t previous_line) {
     if (to == previous_) {
       ++log_.repeated;
@@ -168,8 +198,12 @@ class StepCollector {
     const auto from = steps_.lower_bound(to);
     const auto superseded = std::distance(from, steps_.end());
     steps_.erase(from, steps_.end());
+    const std::int64_t begin = begin_of_restart(line, to, previous_line);
     std::erase_if(metrics_, [&](const auto& entry) {
-      return entry.first.first >= to && entry.second.second <= previous_line;
+      return entry.first.first >= to && entry.second.second < begin;
+    });
+    std::erase_if(beside_, [&](const auto& entry) {
+      return entry.first >= to && entry.second.first < begin;
     });
     log_.restarts.push_back({to,
                              "the log goes from " + log_.place(previous_) + " back to " +
@@ -183,6 +217,8 @@ class StepCollector {
   std::int64_t previous_ = 0;
   std::vector<std::pair<std::int64_t, store::ImportedStepRecord>> rows_;
   std::map<std::int64_t, store::ImportedStepRecord> steps_;
+  /// By position, in the order of the log.
+  std::multimap<std::int64_t, std::pair<std::int64_t, store::ImportedStepRecord>> beside_;
   std::map<std::pair<std::int64_t, std::size_t>, std::pair<double, std::int64_t>> metrics_;
 };
 
@@ -259,6 +295,22 @@ bool find_position(const RowReader& reader, StepLog& log, const StepLogOptions& 
   return position.has_value();
 }
 
+/// The numbers of a step but its place.
+void read_facts(const RowReader& reader, const StepLogOptions& options,
+                store::ImportedStepRecord& row) {
+  row.loss = reader.number("loss");
+  row.grad_norm = reader.number("grad_norm");
+  row.lr = reader.number("lr");
+  row.seconds = reader.number("seconds");
+  row.tokens_per_second = reader.number("tokens_per_second");
+  row.tokens_per_second_per_device = reader.number("tokens_per_second_per_device");
+  if (!row.tokens_per_second && row.tokens_per_second_per_device && options.devices)
+    row.tokens_per_second =
+        *row.tokens_per_second_per_device * static_cast<double>(*options.devices);
+  else if (!row.tokens_per_second && row.seconds.value_or(0) > 0 && options.tokens_per_step)
+    row.tokens_per_second = static_cast<double>(*options.tokens_per_step) / *row.seconds;
+}
+
 void read_row(const RowReader& reader, const MetricColumns& metrics, const StepLogOptions& options,
               StepLog& log, StepCollector& collector) {
   if (reader.is_header()) {
@@ -276,25 +328,18 @@ void read_row(const RowReader& reader, const MetricColumns& metrics, const StepL
   });
   if (const auto* time = reader.text("time"); time != nullptr && !log.begin_time)
     log.begin_time = parse_log_number(*time);
-  if (!has_loss) {
-    if (has_metrics && !placed) ++log.unplaced;
+  if (!placed) {
+    if (has_loss)
+      fail_at_line(log.path, reader.line(),
+                   log.steps_known ? "has a loss, but no step" : "has a loss, but no tokens");
+    if (has_metrics) ++log.unplaced;
     return;
   }
-  if (!placed)
-    fail_at_line(log.path, reader.line(),
-                 log.steps_known ? "has a loss, but no step" : "has a loss, but no tokens");
-  row.loss = reader.number("loss");
-  row.grad_norm = reader.number("grad_norm");
-  row.lr = reader.number("lr");
-  row.seconds = reader.number("seconds");
-  row.tokens_per_second = reader.number("tokens_per_second");
-  row.tokens_per_second_per_device = reader.number("tokens_per_second_per_device");
-  if (!row.tokens_per_second && row.tokens_per_second_per_device && options.devices)
-    row.tokens_per_second =
-        *row.tokens_per_second_per_device * static_cast<double>(*options.devices);
-  else if (!row.tokens_per_second && row.seconds.value_or(0) > 0 && options.tokens_per_step)
-    row.tokens_per_second = static_cast<double>(*options.tokens_per_step) / *row.seconds;
-  collector.add(reader.line(), row);
+  read_facts(reader, options, row);
+  if (has_loss)
+    collector.add(reader.line(), row);
+  else
+    collector.add_beside(reader.line(), row);
 }
 
 LogFormat format_of(std::string_view bytes, const std::string& file,

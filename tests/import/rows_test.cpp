@@ -145,6 +145,25 @@ TEST_CASE("the time of a step is a throughput where its tokens are given", "[imp
   CHECK_FALSE(logs.read(text).steps[0].tokens_per_second);
 }
 
+TEST_CASE("what rows without a loss tell of a step is that step's", "[import]") {
+  // As Lightning's CSVLogger has it: a row for each call, the learning rate's before the loss's.
+  const auto read = Logs().read(
+      "step,lr-AdamW,train_loss_step,grad_norm\n0,0.5,,\n0,,4,\n0,,,7\n1,0.25,,\n1,,3,\n2,,2,\n");
+  REQUIRE(curve_of(read) == "0:4.0 1:3.0 2:2.0");
+  CHECK((read.steps[0].lr == 0.5 && read.steps[0].grad_norm == 7.0));
+  CHECK((read.steps[1].lr == 0.25 && !read.steps[1].grad_norm));
+  CHECK_FALSE(read.steps[2].lr);
+}
+
+TEST_CASE("a restart supersedes what rows without a loss told, too", "[import]") {
+  const auto read = Logs().read(
+      "step,lr,loss,grad_norm\n1,9,,\n1,,4,\n2,9,,\n2,,3,\n2,,,8\n"
+      "1,0.5,,\n1,,3.5,\n2,0.5,,\n2,,2.5,\n");
+  REQUIRE(curve_of(read) == "1:3.5 2:2.5");
+  CHECK((read.steps[0].lr == 0.5 && read.steps[1].lr == 0.5));
+  CHECK_FALSE(read.steps[1].grad_norm);
+}
+
 TEST_CASE("nested objects of JSON lines are columns by their paths, media are none", "[import]") {
   const Logs logs;
   const auto read =
