@@ -47,6 +47,14 @@ std::optional<std::array<Ended, 2>> diverged_first(const Side& a, const Side& b)
   return std::array{in_a, in_b};
 }
 
+/// Whether a log of another trainer ends before the length that its config tells, by more than the
+/// steps between its last two rows.
+bool is_cut_short(const store::RecordedRun& run) {
+  const auto& steps = run.steps.step;
+  return run.imported && run.steps.steps_known && steps.size() > 1 &&
+         run.max_steps - steps.back() > steps.back() - steps[steps.size() - 2];
+}
+
 }  // namespace
 
 std::optional<std::string> diverged_alone(const Side& a, const Side& b) {
@@ -75,14 +83,15 @@ std::optional<std::string> cap_of_ends(const Side& a, const Side& b) {
 std::vector<std::string> caveats_of_ends(const Side& a, const Side& b) {
   std::vector<std::string> caveats;
   for (const Side* side : {&a, &b}) {
-    if (!side->run || side->run->imported || side->run->status == "finished") continue;
+    if (!side->run || (side->run->status == "finished" && !is_cut_short(*side->run))) continue;
     const store::RecordedRun& run = *side->run;
     const std::string name = side == &a ? "A" : "B";
     if (has_diverged(run)) {
       if (!diverged_alone(a, b)) caveats.push_back(divergence_of({name[0], run}) + ".");
       continue;
     }
-    caveats.push_back(name + " is no finished training: its record is " + run.status + " at step " +
+    caveats.push_back(name + " is no finished training: its " +
+                      (run.imported ? "log ends" : "record is " + run.status) + " at step " +
                       std::to_string(end_of(run, false)) + " of " + std::to_string(run.max_steps) +
                       ".");
   }

@@ -68,6 +68,17 @@ TEST_CASE("a divergence that the other run has not come to caps the verdict", "[
   CHECK(caveats[1] == "B is no finished training: its record is stopped at step 30 of 50.");
 }
 
+TEST_CASE("a log that ends before the length of its config is no finished training", "[report]") {
+  Side log = ended(30, "finished");
+  log.run->imported = true;
+  CHECK(caveats_of_ends(ended(50, "finished"), log) ==
+        std::vector<std::string>{"B is no finished training: its log ends at step 30 of 50."});
+  log.run->steps.step.back() = 49;  // a row every 20 steps
+  CHECK(caveats_of_ends(log, log).empty());
+  log.run->max_steps = 0;  // not told
+  CHECK(caveats_of_ends(log, log).empty());
+}
+
 TEST_CASE("what has the same bits could only say more of the setups", "[report]") {
   ParityReport report = equal_runs(ended(50, "finished"), ended(50, "finished"));
   decide(report);
