@@ -73,6 +73,10 @@ void add_notes(const StepLog& log, std::vector<std::string>& notes) {
   add(log.rounded, "token count",
       " above 2^24, which an event file rounds: left out (--tokens-per-step N)");
   if (log.cut) notes.push_back(file + "ends within a record, which is left out");
+  if (log.run && !log.run->exit_code)
+    notes.push_back(file + "tells no end of the run, which goes on or was killed");
+  else if (log.run && *log.run->exit_code != 0)
+    notes.push_back(file + "the run ended with exit code " + std::to_string(*log.run->exit_code));
   if (log.reversed) notes.push_back(file + "the last step comes first: turned round");
   for (std::size_t i = 0; i < std::min(log.restarts.size(), kMostRestarts); ++i)
     notes.push_back(file + log.restarts[i].message);

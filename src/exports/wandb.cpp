@@ -143,7 +143,7 @@ Exported write_wandb(const Source& source, const std::filesystem::path& folder,
   for (const auto& [name, value] : last)
     summary.message(item::kInUpdate, item_of(name, json_number_text(value)));
   log.add(record::kSummary, summary);
-  log.add(record::kExit, Message().integer(1, facts.status == "finished" ? 0 : 1));
+  log.add(record::kExit, Message().integer(kExitCode, facts.status == "finished" ? 0 : 1));
   log.add(record::kFooter, Message());
   log.publish();
   output.publish();

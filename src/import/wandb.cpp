@@ -156,6 +156,7 @@ void update_config(std::string_view message, Json& config) {
 struct WandbFacts {
   std::string name;
   std::vector<std::string> tags;
+  std::optional<std::int64_t> exit_code;
   Json config = Json::object(), machine = Json::object();
 
   void add(std::string_view message) {
@@ -163,6 +164,7 @@ struct WandbFacts {
       if (const auto update = fields.text(record::kConfig)) update_config(*update, config);
       if (const auto environment = fields.text(record::kEnvironment)) add_environment(*environment);
       if (const auto run = fields.text(record::kRun)) add_run(*run);
+      if (const auto end = fields.text(record::kExit)) add_end(*end);
     }
   }
 
@@ -176,6 +178,11 @@ struct WandbFacts {
       if (const auto tag = fields.text(run::kTags)) tags.emplace_back(*tag);
       add_text(fields, run::kHost, "host");
     }
+  }
+  void add_end(std::string_view message) {
+    exit_code = 0;  // which is not written
+    for (ProtobufFields fields(message); fields.next();)
+      if (const auto code = fields.integer(wandb_format::kExitCode)) exit_code = *code;
   }
   void add_environment(std::string_view message) {
     namespace environment = wandb_format::environment;
@@ -219,7 +226,8 @@ WandbRun read_wandb_run(std::string_view bytes, const std::string& file) {
     facts.machine[wandb_format::kOwnMachine] = std::move(*own);
     facts.config.erase(own);
   }
-  return {facts.name, json_text(facts.config), json_text(facts.machine), facts.tags};
+  return {facts.name, json_text(facts.config), json_text(facts.machine), facts.tags,
+          facts.exit_code};
 }
 
 }  // namespace olmo::import

@@ -118,6 +118,10 @@ TEST_CASE("what a binary log does not hold whole is told", "[cli]") {
   std::ofstream(folder / "cut.wandb", std::ios::binary) << bytes.substr(0, bytes.size() - 1);
   CHECK(import(folder / "cut.wandb", {"--dry-run"})
             .says("cut.wandb: ends within a record, which is left out"));
+  const std::string running = bytes.substr(0, bytes.rfind("_runtime"));
+  std::ofstream(folder / "live.wandb", std::ios::binary) << running;
+  CHECK(import(folder / "live.wandb", {"--dry-run"})
+            .says("live.wandb: tells no end of the run, which goes on or was killed"));
   const auto other = import(folder / "cut.wandb", {"--dry-run", "--format", "csv"});
   CHECK(other.code == 2);
   CHECK(other.says("cut.wandb: is in the format wandb, and --format says csv"));

@@ -58,6 +58,18 @@ TEST_CASE("W&B's record tells config, name, machine and tags of its run", "[impo
   CHECK(run.machine == R"({"gpu":"NVIDIA A100","gpus_of_a_node":8,"host":"node1","os":"Linux",)"
                        R"("python":"CPython 3.11.7"})");
   CHECK(run.tags == std::vector<std::string>{"repeat", "side:lumi"});
+  CHECK(run.exit_code == 0);
+}
+
+TEST_CASE("W&B's record tells how its run ended, if it did", "[import]") {
+  const auto end = [](const Message& exit) {
+    const std::string entry = Message().message(format::record::kExit, exit).bytes();
+    return import::read_wandb_run(head_of_file() + format::piece_of(format::kFull, entry), "log")
+        .exit_code;
+  };
+  CHECK(end(Message().integer(format::kExitCode, 255)) == 255);
+  CHECK(end(Message()) == 0);
+  CHECK_FALSE(import::read_wandb_run(head_of_file(), "log").exit_code);
 }
 
 TEST_CASE("a record of W&B that was cut has the rows of its whole entries", "[import]") {

@@ -45,6 +45,7 @@ enum : std::uint32_t {
   kStartTime = 17
 };
 }
+inline constexpr std::uint32_t kExitCode = 1;
 namespace environment {
 enum : std::uint32_t { kOs = 1, kPython = 2, kHost = 12, kGpu = 18, kGpuCount = 19 };
 }
