@@ -175,6 +175,8 @@ std::string mapping_text(const StepLog& log) {
     const auto scale = log.scales.find(std::string(target));
     std::string name = column->second;
     if (scale != log.scales.end()) name += " * " + nlohmann::json(scale->second).dump();
+    if (const auto shift = log.shifts.find(std::string(target)); shift != log.shifts.end())
+      name += (shift->second < 0 ? " - " : " + ") + std::to_string(std::abs(shift->second));
     text += line_of(std::string(target), {name});
   }
   if (!log.metric_names.empty())
@@ -185,9 +187,15 @@ std::string mapping_text(const StepLog& log) {
 }
 
 nlohmann::ordered_json mapping_json(const StepLog& log) {
-  return {{"path", log.path},          {"format", to_string(log.format)}, {"columns", log.columns},
-          {"scales", log.scales},      {"metrics", log.metric_names},     {"ignored", log.ignored},
-          {"steps", log.steps.size()}, {"rows_without_loss", log.skipped}};
+  return {{"path", log.path},
+          {"format", to_string(log.format)},
+          {"columns", log.columns},
+          {"scales", log.scales},
+          {"shifts", log.shifts},
+          {"metrics", log.metric_names},
+          {"ignored", log.ignored},
+          {"steps", log.steps.size()},
+          {"rows_without_loss", log.skipped}};
 }
 
 std::vector<std::string> import_notes(const std::vector<StepLog>& logs,

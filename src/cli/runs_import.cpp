@@ -234,7 +234,8 @@ void add_runs_import(const Command& runs) {
   command.option("--format", options.format, import::log_format_names()).with_default();
   command
       .option("--map TARGET=COLUMN", options.map,
-              "TARGET=COLUMN, or TARGET=COLUMN*FACTOR for other units; targets: step, tokens, "
+              "TARGET=COLUMN, or TARGET=COLUMN*FACTOR for other units, step=COLUMN+1 for steps "
+              "that count from 0; targets: step, tokens, "
               "loss (nats), grad_norm, lr, tokens_per_second, tokens_per_second_per_device, "
               "seconds, time (Unix)")
       .one_at_a_time();

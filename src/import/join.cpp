@@ -89,6 +89,7 @@ std::string describe(const StepLog& log, const ImportedRun& run) {
                 {"steps_known", log.steps_known},
                 {"rows_without_loss", log.skipped}});
   if (!log.scales.empty()) facts["scales"] = log.scales;
+  if (!log.shifts.empty()) facts["shifts"] = log.shifts;
   if (run.devices) facts["device_count"] = *run.devices;
   return json_text(facts);
 }

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/files/input_file.h"
 #include "core/hash.h"
+#include "core/text/number.h"
 #include "import/columns.h"
 #include "import/log.h"
 
@@ -56,8 +57,13 @@ class RowReader {
     auto value = scaled ? parse_log_number(*cell) : parse_log_count(*cell);
     if (value && std::isnan(*value)) return std::nullopt;  // how pandas writes what is missing
     if (value && scaled) value = std::round(*value * scale(target));
+    const auto shift = log_.shifts.find(std::string(target));
+    if (value && shift != log_.shifts.end()) value = *value + static_cast<double>(shift->second);
     if (!value || !(*value >= 0 && *value <= kExact) || *value != std::floor(*value))
-      fail(target, "a whole number from 0 to 2^53", *cell);
+      fail(target,
+           "a whole number from 0 to 2^53" +
+               std::string(shift == log_.shifts.end() ? "" : " once --map has shifted it"),
+           *cell);
     return static_cast<std::int64_t>(*value);
   }
   /// A header within the file: every cell is the name of its column.
@@ -114,17 +120,51 @@ std::vector<std::string> column_names(std::string_view text, const std::string& 
   return names;
 }
 
-/// Takes the factors off `COLUMN*FACTOR`, unless a column has that name.
-ColumnMap without_factors(ColumnMap wanted, const std::vector<std::string>& names,
-                          std::map<std::string, double>& scales) {
+/// What --map makes of a column's numbers.
+struct Conversion {
+  std::string column;
+  std::optional<double> factor;
+  std::optional<std::int64_t> shift;
+};
+
+/// Takes a factor off `COLUMN*FACTOR`; false if there is none.
+bool take_factor(Conversion& made) {
+  const auto star = made.column.rfind('*');
+  if (star == made.column.npos) return false;
+  const auto factor = parse_log_number(std::string_view(made.column).substr(star + 1));
+  if (!factor || !std::isfinite(*factor) || *factor <= 0) return false;
+  made.factor = factor;
+  made.column.erase(star);
+  return true;
+}
+
+/// Takes what is added off `COLUMN+N` or `COLUMN-N`; false if there is none.
+bool take_shift(Conversion& made) {
+  const auto sign = made.column.find_last_of("+-");
+  if (sign == made.column.npos) return false;
+  const auto digits = std::string_view(made.column).substr(sign + 1);
+  const auto shift = digits.starts_with('-') ? std::nullopt : parse_number<std::int64_t>(digits);
+  if (!shift) return false;
+  made.shift = made.column[sign] == '-' ? -*shift : *shift;
+  made.column.erase(sign);
+  return true;
+}
+
+/// The columns alone; what --map makes of their numbers goes to the log. A column may be called
+/// like a conversion. `COLUMN*1e+9` has a factor alone.
+ColumnMap without_conversions(ColumnMap wanted, const std::vector<std::string>& names,
+                              StepLog& log) {
+  const auto is_column = [&](const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
   for (auto& [target, column] : wanted) {
-    const auto star = column.rfind('*');
-    if (star == column.npos || std::find(names.begin(), names.end(), column) != names.end())
-      continue;
-    const auto factor = parse_log_number(std::string_view(column).substr(star + 1));
-    if (!factor || !std::isfinite(*factor) || *factor <= 0) continue;
-    scales[target] = *factor;
-    column.erase(star);
+    Conversion made{.column = column, .factor = {}, .shift = {}};
+    if (!is_column(column) && !take_factor(made) && (target == "step" || target == "tokens") &&
+        take_shift(made) && !is_column(made.column))
+      take_factor(made);
+    column = made.column;
+    if (made.factor) log.scales[target] = *made.factor;
+    if (made.shift) log.shifts[target] = *made.shift;
   }
   return wanted;
 }
@@ -408,7 +448,7 @@ StepLog read_step_log(const std::filesystem::path& path, const StepLogOptions& o
     throw Error(ErrorKind::kInput,
                 log.path + ": holds no row in the format " + std::string(to_string(log.format)));
   }
-  auto wanted = without_factors(options.columns, names, log.scales);
+  auto wanted = without_conversions(options.columns, names, log);
   // An event has a step of its own, and a number that is called like one is a float.
   if (log.format == LogFormat::kTensorboard) wanted.try_emplace("step", "step");
   log.columns = find_columns(names, wanted, log.path);

@@ -31,10 +31,11 @@ struct StepLog {
   std::int64_t bytes = 0;
   std::string sha256;
   LogFormat format = LogFormat::kCsv;
-  ColumnMap columns;                     ///< target -> column of the log
-  std::map<std::string, double> scales;  ///< target -> factor, where --map gives one
-  std::vector<std::string> ignored;      ///< columns that are neither
-  bool steps_known = true;               ///< false: the tokens are the axis
+  ColumnMap columns;                           ///< target -> column of the log
+  std::map<std::string, double> scales;        ///< target -> factor, where --map gives one
+  std::map<std::string, std::int64_t> shifts;  ///< target -> what --map adds to step or tokens
+  std::vector<std::string> ignored;            ///< columns that are neither
+  bool steps_known = true;                     ///< false: the tokens are the axis
   std::vector<store::ImportedStepRecord>
       steps;  ///< ascending in position; of one that occurs twice the last
   std::vector<std::string> metric_names;
@@ -56,7 +57,8 @@ struct StepLog {
 
 struct StepLogOptions {
   std::optional<LogFormat> format = {};  ///< absent: detected
-  ColumnMap columns = {};                ///< as for find_columns; `COLUMN*FACTOR` converts units
+  ColumnMap columns =
+      {};  ///< as for find_columns; `COLUMN*FACTOR` converts units, `COLUMN+N` counts
   std::optional<std::int64_t> tokens_per_step = {};  ///< where the log tells steps or tokens only
   std::optional<std::int64_t> devices = {};          ///< makes the run's throughput of a device's
   std::vector<std::string> keep = {};  ///< patterns of further columns kept as metrics

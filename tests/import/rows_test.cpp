@@ -231,6 +231,20 @@ TEST_CASE("units are converted by the factor that --map gives", "[import]") {
   CHECK(logs.read("step,a*2,loss\n1,5,3\n", {.columns = {{"lr", "a*2"}}}).steps[0].lr == 5);
 }
 
+TEST_CASE("steps and tokens are counted from where --map says", "[import]") {
+  const Logs logs;
+  const std::string text = "step,loss,T\n0,3,0\n1,2,2\n";
+  const auto read = logs.read(text, {.columns = {{"step", "step+1"}, {"tokens", "T*1e+1-0"}}});
+  CHECK(curve_of(read) == "1:3.0 2:2.0");
+  CHECK((read.steps[1].tokens == 20 && read.columns.at("tokens") == "T"));
+  CHECK(logs.read(text, {.columns = {{"tokens", "T*1e+1"}}}).steps[1].tokens == 20);
+  CHECK(logs.read(text, {.columns = {{"tokens", "T+5"}}}).steps[1].tokens == 7);
+  CHECK(curve_of(logs.read("step+1,loss\n1,3\n", {.columns = {{"step", "step+1"}}})) == "1:3.0");
+  CHECK_THROWS_AS(logs.read(text, {.columns = {{"step", "step-1"}}}), Error);  // below 0
+  CHECK_THROWS_AS(logs.read(text, {.columns = {{"loss", "loss+1"}}}), Error);  // no count
+  CHECK_THROWS_AS(logs.read(text, {.columns = {{"step", "step+-1"}}}), Error);
+}
+
 TEST_CASE("what pandas and cut-up exports leave in a log is no row of a step", "[import]") {
   const Logs logs;
   const auto read = logs.read(

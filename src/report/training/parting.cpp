@@ -213,6 +213,16 @@ std::optional<Parting> find_jump(const PairedCurves& curves) {
 
 std::string two_digits(double value) { return formatted("%.2g", value); }
 
+/// By which import both sides number the same steps alike.
+std::string way_to_number(std::int64_t shift, const std::string& unit) {
+  const std::string count = std::to_string(std::abs(shift));
+  const std::string lower = shift < 0 ? "B" : "A", higher = shift < 0 ? "A" : "B";
+  const std::string target = unit == "step" ? "step" : "tokens";
+  return "With --map " + target + "=COLUMN+" + count + ", runs import numbers the log of " + lower +
+         " as " + higher + "'s is; with COLUMN-" + count + ", that of " + higher + " as " + lower +
+         "'s.";
+}
+
 }  // namespace
 
 const char* to_string(Parting::Cause cause) {
@@ -242,7 +252,7 @@ std::string sentence_of(const Parting& parting, const std::string& unit) {
              " N of A is set against " + unit + " N " + (parting.shift < 0 ? "- " : "+ ") +
              std::to_string(std::abs(parting.shift)) + " of B (correlation " +
              two_digits(parting.after) + ", at equal numbers " + two_digits(parting.before) +
-             "). Number one log as the other, and import it again.";
+             "). " + way_to_number(parting.shift, unit);
     case Parting::Cause::kUnrelated:
       break;
   }

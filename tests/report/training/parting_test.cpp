@@ -186,6 +186,10 @@ TEST_CASE("curves that number the same steps differently are called so, up to 10
   const auto later = shift_between(numbered(made.a, 0), numbered(made.b, -40));
   CHECK(sentence_of(*later, "step").find("step N of A is set against step N - 40 of B") !=
         std::string::npos);
+  CHECK(sentence_of(*later, "step")
+            .ends_with("With --map step=COLUMN+40, runs import numbers the log of B as A's is; "
+                       "with COLUMN-40, that "
+                       "of A as B's."));
 }
 
 TEST_CASE("equal numbers, other batches and numbers further apart are no shift", "[report]") {
