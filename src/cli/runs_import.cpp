@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/import_output.h"
+#include "config/key_table.h"
 #include "core/error.h"
 #include "core/files/json.h"
 #include "core/process/activity.h"
@@ -126,6 +127,10 @@ std::vector<std::string> tags_of(const RunsImportArguments& options,
   return tags;
 }
 
+ForeignConfig config_of(const import::WandbRun& told) {
+  return foreign_config(told.is_export ? config::with_unstated_keys(told.config) : told.config);
+}
+
 void import_steps(const RunsImportArguments& options) {
   const auto reading = reading_of(options);
   std::vector<import::StepLog> logs;
@@ -133,8 +138,8 @@ void import_steps(const RunsImportArguments& options) {
     logs.push_back(during("reading " + file, [&] { return import::read_step_log(file, reading); }));
   const auto order = import::join_step_logs(logs, options.as_given);
   const auto& told = logs.front().run;  // by W&B's record
-  const ForeignConfig config = options.config.empty() && told ? foreign_config(told->config)
-                                                              : read_foreign_config(options.config);
+  const ForeignConfig config =
+      options.config.empty() && told ? config_of(*told) : read_foreign_config(options.config);
   const std::string machine =
       options.metadata.empty() && told ? told->machine : read_foreign_machine(options.metadata);
   const auto notes = import_notes(logs, reading, order);

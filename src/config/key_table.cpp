@@ -6,6 +6,7 @@
 
 #include "config/keys.h"
 #include "config/other_trainers.h"
+#include "core/files/json.h"
 #include "core/text/text.h"
 
 namespace olmo::config {
@@ -143,6 +144,26 @@ const KeyRow* find_key(std::string_view path) {
   const auto found =
       std::find_if(rows.begin(), rows.end(), [&](const KeyRow& row) { return row.path == path; });
   return found == rows.end() ? nullptr : &*found;
+}
+
+std::string unstated_value(const KeyRow& row) {
+  if (!row.absent) return row.default_value;
+  const auto accepted = split_words(row.absent->accepted);
+  if (accepted.size() != 1 || accepted[0] == "*") return "";
+  return Json::accept(accepted[0]) ? std::string(accepted[0]) : Json(accepted[0]).dump();
+}
+
+std::string with_unstated_keys(const std::string& config) {
+  Json stated = Json::parse(config);
+  for (const auto& row : key_table()) {
+    if (!row.absent || row.key.olmo_default == nullptr) continue;
+    std::string pointer = "/" + row.path;
+    std::replace(pointer.begin(), pointer.end(), '.', '/');
+    const Json::json_pointer place(pointer), group = place.parent_pointer();
+    if (stated.contains(group) && stated[group].is_object() && !stated.contains(place))
+      stated[place] = Json::parse(unstated_value(row));
+  }
+  return json_text(stated);
 }
 
 std::optional<std::string> nearest_key(const std::string& path) {

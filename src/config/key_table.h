@@ -87,6 +87,12 @@ inline constexpr const char *kTransformers = "transformers", *kOlmoCore = "olmo_
 const std::vector<KeyRow>& key_table();
 /// Nullptr if there is no such key.
 const KeyRow* find_key(std::string_view path);
+/// What a key is that a config of ours does not state, as JSON: its default, or the one value that
+/// can be run, as `model.alibi` has it. Empty where neither tells it.
+std::string unstated_value(const KeyRow& row);
+/// A config of ours (JSON) that also states what needs no word here, where OLMo's default is
+/// another: `model.attention_dropout` and its like are 0.
+std::string with_unstated_keys(const std::string& config);
 /// The key that was meant by an unknown path: the same name elsewhere, else a similar one of the
 /// same group, else a similar one anywhere.
 std::optional<std::string> nearest_key(const std::string& path);

@@ -222,12 +222,18 @@ WandbRun read_wandb_run(std::string_view bytes, const std::string& file) {
   WandbFacts facts;
   WandbEntries entries(bytes, file);
   while (entries.next()) in_record(file, entries.number(), [&] { facts.add(entries.entry()); });
-  if (const auto own = facts.config.find(wandb_format::kOwnMachine); own != facts.config.end()) {
+  const auto own = facts.config.find(wandb_format::kOwnMachine);
+  const bool is_export = own != facts.config.end();
+  if (is_export) {
     facts.machine[wandb_format::kOwnMachine] = std::move(*own);
     facts.config.erase(own);
   }
-  return {facts.name, json_text(facts.config), json_text(facts.machine), facts.tags,
-          facts.exit_code};
+  return {.name = facts.name,
+          .config = json_text(facts.config),
+          .machine = json_text(facts.machine),
+          .tags = facts.tags,
+          .exit_code = facts.exit_code,
+          .is_export = is_export};
 }
 
 }  // namespace olmo::import

@@ -21,6 +21,7 @@ struct WandbRun {
   std::string machine = "{}";  ///< JSON object: host, os, python, gpu, gpus_of_a_node, as told
   std::vector<std::string> tags;
   std::optional<std::int64_t> exit_code;  ///< of the training; absent: no end is told
+  bool is_export = false;                 ///< of a run of ours
 };
 /// Throws as read_wandb_record.
 WandbRun read_wandb_run(std::string_view bytes, const std::string& file);

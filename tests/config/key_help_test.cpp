@@ -141,6 +141,15 @@ TEST_CASE("help on a key says what it is, what it does and where it belongs", "[
                     "help: `model.n_headz` is no key of a config; did you mean `model.n_heads`?");
 }
 
+TEST_CASE("a config for others states what OLMo's defaults would make another", "[config]") {
+  const auto stated = Json::parse(
+      with_unstated_keys(R"({"model": {"d_model": 8, "residual_dropout": 0.5}, "seed": 1})"));
+  CHECK(stated == Json::parse(R"({"model": {"d_model": 8, "residual_dropout": 0.5,
+                                  "attention_dropout": 0, "embedding_dropout": 0}, "seed": 1})"));
+  for (const char* other : {R"({"seed":1})", R"({"model":5})", R"({"model":[8]})"})
+    CHECK(with_unstated_keys(other) == other);
+}
+
 TEST_CASE("every row of the table is whole", "[config]") {
   for (const auto& row : key_table()) {
     INFO(row.path);

@@ -68,12 +68,13 @@ void add_defaults(const Json& config, bool imported, const std::string& group, S
     if (row.null_by_default) absent_group = row.path + ".";
     // Where OLMo's default is not ours, only our own records have our default.
     const bool unknown = imported && row.key.olmo_default;
-    if (row.default_value.empty() || unknown || row.path.starts_with(absent_group)) continue;
+    const std::string value = config::unstated_value(row);
+    if (value.empty() || unknown || row.path.starts_with(absent_group)) continue;
     if (!row.path.starts_with(group)) continue;
     std::string pointer = "/" + row.path;
     std::replace(pointer.begin(), pointer.end(), '.', '/');
-    if (!config.contains(Json::json_pointer(pointer)) && row.default_value != "null")
-      settings.emplace(row.path, row.default_value);
+    if (!config.contains(Json::json_pointer(pointer)) && value != "null")
+      settings.emplace(row.path, value);
   }
 }
 

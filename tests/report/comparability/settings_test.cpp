@@ -31,6 +31,18 @@ TEST_CASE("a key that a config of ours does not state has its default", "[report
   CHECK(settings_of(a_run("{}")).empty());
 }
 
+TEST_CASE("a key that one value alone can be run with has that value", "[report]") {
+  const auto ours = settings_of(a_run(R"({"model": {"d_model": 8}})"));
+  CHECK(ours.at("model.alibi") == "false");
+  CHECK(ours.at("model.attention_dropout") == "0");
+  CHECK(ours.at("tokenizer.truncate_direction") == "\"right\"");
+  CHECK_FALSE(ours.contains("extra_steps_after_cancel"));  // 0 or 10
+  auto theirs = a_run(R"({"model": {"d_model": 8}, "max_duration": 5})");
+  theirs.imported = true;
+  CHECK(settings_of(theirs).at("model.alibi") == "false");               // OLMo's default, too
+  CHECK_FALSE(settings_of(theirs).contains("model.attention_dropout"));  // OLMo's is 0.1
+}
+
 TEST_CASE("a null that was written down is no default", "[report]") {
   CHECK_FALSE(settings_of(a_run(R"({"seed":7,"auxiliary_loss_multiplier":null})"))
                   .contains("auxiliary_loss_multiplier"));
