@@ -114,9 +114,8 @@ class TableBuilder {
     prefix_ = outer;
   }
 
-  [[nodiscard]] const Json& at(std::string path) const {
-    std::replace(path.begin(), path.end(), '.', '/');
-    return defaults_.at(Json::json_pointer("/" + path));
+  [[nodiscard]] const Json& at(const std::string& path) const {
+    return defaults_.at(Json::json_pointer(pointer_to(path)));
   }
 
   TrainConfig config_;
@@ -146,6 +145,12 @@ const KeyRow* find_key(std::string_view path) {
   return found == rows.end() ? nullptr : &*found;
 }
 
+std::string pointer_to(std::string_view path) {
+  std::string pointer = "/" + std::string(path);
+  std::replace(pointer.begin(), pointer.end(), '.', '/');
+  return pointer;
+}
+
 std::string unstated_value(const KeyRow& row) {
   if (!row.absent) return row.default_value;
   const auto accepted = split_words(row.absent->accepted);
@@ -157,9 +162,7 @@ std::string with_unstated_keys(const std::string& config) {
   Json stated = Json::parse(config);
   for (const auto& row : key_table()) {
     if (!row.absent || row.key.olmo_default == nullptr) continue;
-    std::string pointer = "/" + row.path;
-    std::replace(pointer.begin(), pointer.end(), '.', '/');
-    const Json::json_pointer place(pointer), group = place.parent_pointer();
+    const Json::json_pointer place(pointer_to(row.path)), group = place.parent_pointer();
     if (stated.contains(group) && stated[group].is_object() && !stated.contains(place))
       stated[place] = Json::parse(unstated_value(row));
   }

@@ -87,6 +87,8 @@ inline constexpr const char *kTransformers = "transformers", *kOlmoCore = "olmo_
 const std::vector<KeyRow>& key_table();
 /// Nullptr if there is no such key.
 const KeyRow* find_key(std::string_view path);
+/// "model.n_heads" as a JSON pointer: "/model/n_heads".
+std::string pointer_to(std::string_view path);
 /// What a key is that a config of ours does not state, as JSON: its default, or the one value that
 /// can be run, as `model.alibi` has it. Empty where neither tells it.
 std::string unstated_value(const KeyRow& row);

@@ -98,7 +98,7 @@ void require_yaml_keys(Findings& findings, const TrainConfig& config) {
       continue;
     const bool matters = config.rounds_under_fsdp() && config.fsdp;
     if (row.key.rule.effect == Effect::kPrecision && !matters) continue;
-    std::string ours(row.absent ? row.absent->accepted : row.default_value);
+    std::string ours = unstated_value(row);
     std::erase(ours, '"');
     findings.blockers.push_back(
         findings.line(nullptr, row.path,

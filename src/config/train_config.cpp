@@ -102,9 +102,7 @@ Json to_json(const TrainConfig& config) {
 Digest experiment_digest(const TrainConfig& config) {
   Json json = to_json(config);
   for (const auto& row : key_table()) {
-    std::string path = "/" + row.path;
-    std::replace(path.begin(), path.end(), '.', '/');
-    const Json::json_pointer place(path);
+    const Json::json_pointer place(pointer_to(row.path));
     if (row.absent) {
       if (!row.absent->in_digest.empty()) json[place] = Json::parse(row.absent->in_digest);
       continue;

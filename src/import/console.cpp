@@ -25,6 +25,67 @@ std::size_t find_torchtitan_step(std::string_view line) {
   return line.find(": ", at + kStepKey.size()) == line.npos ? line.npos : at;
 }
 
+/// Of a line ` iteration 7/ 100 | consumed samples: 448 | … | lm loss: 1.09E+01 | grad norm: 2.1 |`
+/// what follows the word; nothing for other lines (Megatron-LM's training_log(); NeMo's lines have
+/// the same form).
+std::optional<std::string_view> megatron_step(std::string_view line) {
+  const auto at = line.find(kIteration);
+  if (at == line.npos || line.find('|', at) == line.npos) return std::nullopt;
+  const auto rest = line.substr(at + kIteration.size());
+  const auto slash = rest.find('/');
+  const auto number = trimmed(rest.substr(0, slash));
+  if (slash == rest.npos || number.empty() || number.find_first_not_of("0123456789") != number.npos)
+    return std::nullopt;
+  return rest;
+}
+
+/// The value of ` lm loss: 1.09E+01 `; of ` elapsed time per iteration (ms): 900.1/880.5 ` that of
+/// the step, before the mean.
+std::optional<std::pair<std::string_view, std::string_view>> megatron_number(
+    std::string_view part) {
+  const auto colon = part.rfind(':');
+  if (colon == part.npos) return std::nullopt;
+  const auto value = trimmed(part.substr(colon + 1));
+  return std::pair(trimmed(part.substr(0, colon)), value.substr(0, value.find('/')));
+}
+
+/// Calls `use` for each stretch between the bars of a line of Megatron's.
+template <typename Use>
+void for_each_part(std::string_view line, const Use& use) {
+  for (auto bar = line.find('|'); bar != line.npos;) {
+    line.remove_prefix(bar + 1);
+    bar = line.find('|');
+    use(line.substr(0, bar));
+  }
+}
+
+/// Megatron's line of an evaluation has the names that it gives the numbers for TensorBoard. After
+/// the last step it tells of whole sets: `… iteration 100 on test set | lm loss value: …`.
+void add_megatron_evaluation(std::string_view after, RowCells& row) {
+  const auto place = trimmed(after.substr(0, after.find('|')));
+  const auto step = place.substr(0, place.find(' '));
+  const auto set = trimmed(place.substr(step.size()));
+  row.add(std::string(kIteration), std::string(step));
+  for_each_part(after, [&](std::string_view part) {
+    const auto number = megatron_number(part);
+    constexpr std::string_view kValue = " value";
+    if (!number || !number->first.ends_with(kValue)) return;
+    const std::string name(number->first.substr(0, number->first.size() - kValue.size()));
+    row.add(set.empty() ? name + " validation" : "validation/" + std::string(set) + "/" + name,
+            std::string(number->second));
+  });
+}
+
+}  // namespace
+
+std::optional<LogFormat> console_of(std::string_view coloured) {
+  const std::string line = without_ansi(coloured);
+  if (line.find(kOlmoStep) != std::string::npos) return LogFormat::kOlmo;
+  if (find_torchtitan_step(line) != std::string::npos) return LogFormat::kTorchtitan;
+  if (megatron_step(line)) return LogFormat::kMegatron;
+  return std::nullopt;
+}
+
 /// A line `validate step: …` tells the loss of an evaluation.
 void read_torchtitan(std::string_view text, const OnLogRow& on_row) {
   for (Lines lines(text); lines.next();) {
@@ -86,62 +147,12 @@ void read_olmo(std::string_view text, const OnLogRow& on_row) {
   end_block();
 }
 
-/// Of a line ` iteration 7/ 100 | consumed samples: 448 | … | lm loss: 1.09E+01 | grad norm: 2.1 |`
-/// what follows the word; nothing for other lines (Megatron-LM's training_log(); NeMo's lines have
-/// the same form).
-std::optional<std::string_view> megatron_step(std::string_view line) {
-  const auto at = line.find(kIteration);
-  if (at == line.npos || line.find('|', at) == line.npos) return std::nullopt;
-  const auto rest = line.substr(at + kIteration.size());
-  const auto slash = rest.find('/');
-  const auto number = trimmed(rest.substr(0, slash));
-  if (slash == rest.npos || number.empty() || number.find_first_not_of("0123456789") != number.npos)
-    return std::nullopt;
-  return rest;
-}
-
-/// The value of ` lm loss: 1.09E+01 `; of ` elapsed time per iteration (ms): 900.1/880.5 ` that of
-/// the step, before the mean.
-std::optional<std::pair<std::string_view, std::string_view>> megatron_number(
-    std::string_view part) {
-  const auto colon = part.rfind(':');
-  if (colon == part.npos) return std::nullopt;
-  const auto value = trimmed(part.substr(colon + 1));
-  return std::pair(trimmed(part.substr(0, colon)), value.substr(0, value.find('/')));
-}
-
-/// Calls `use` for each stretch between the bars of a line of Megatron's.
-template <typename Use>
-void for_each_part(std::string_view line, const Use& use) {
-  for (auto bar = line.find('|'); bar != line.npos;) {
-    line.remove_prefix(bar + 1);
-    bar = line.find('|');
-    use(line.substr(0, bar));
-  }
-}
-
-/// Megatron's line of an evaluation has the names that it gives the numbers for TensorBoard. After
-/// the last step it tells of whole sets: `… iteration 100 on test set | lm loss value: …`.
-void add_megatron_evaluation(std::string_view after, RowCells& row) {
-  const auto place = trimmed(after.substr(0, after.find('|')));
-  const auto step = place.substr(0, place.find(' '));
-  const auto set = trimmed(place.substr(step.size()));
-  row.add(std::string(kIteration), std::string(step));
-  for_each_part(after, [&](std::string_view part) {
-    const auto number = megatron_number(part);
-    constexpr std::string_view kValue = " value";
-    if (!number || !number->first.ends_with(kValue)) return;
-    const std::string name(number->first.substr(0, number->first.size() - kValue.size()));
-    row.add(set.empty() ? name + " validation" : "validation/" + std::string(set) + "/" + name,
-            std::string(number->second));
-  });
-}
-
 void read_megatron(std::string_view text, const OnLogRow& on_row) {
+  RowCells row;
   for (Lines lines(text); lines.next();) {
     const std::string line = without_ansi(lines.line());
     const std::string_view view = line;
-    RowCells row;
+    row.clear();
     if (const auto at = view.find(kValidation); at != view.npos) {
       add_megatron_evaluation(view.substr(at + kValidation.size()), row);
     } else if (const auto step = megatron_step(line)) {
@@ -153,27 +164,6 @@ void read_megatron(std::string_view text, const OnLogRow& on_row) {
     }
     if (!row.cells().empty()) on_row(lines.number(), row.cells());
   }
-}
-
-}  // namespace
-
-std::optional<LogFormat> console_of(std::string_view coloured) {
-  const std::string line = without_ansi(coloured);
-  if (line.find(kOlmoStep) != std::string::npos) return LogFormat::kOlmo;
-  if (find_torchtitan_step(line) != std::string::npos) return LogFormat::kTorchtitan;
-  if (megatron_step(line)) return LogFormat::kMegatron;
-  return std::nullopt;
-}
-
-bool is_console(LogFormat format) {
-  return format == LogFormat::kOlmo || format == LogFormat::kTorchtitan ||
-         format == LogFormat::kMegatron;
-}
-
-void read_console(std::string_view text, LogFormat format, const OnLogRow& on_row) {
-  if (format == LogFormat::kTorchtitan) return read_torchtitan(text, on_row);
-  if (format == LogFormat::kOlmo) return read_olmo(text, on_row);
-  read_megatron(text, on_row);
 }
 
 }  // namespace olmo::import

@@ -156,7 +156,9 @@ void read_text_log(std::string_view text, const std::string& file, LogFormat for
   text = without_bom(text);
   if (format == LogFormat::kCsv) return read_csv(text, file, on_row);
   if (format == LogFormat::kColumns) return read_columns(text, file, on_row);
-  if (is_console(format)) return read_console(text, format, on_row);
+  if (format == LogFormat::kTorchtitan) return read_torchtitan(text, on_row);
+  if (format == LogFormat::kOlmo) return read_olmo(text, on_row);
+  if (format == LogFormat::kMegatron) return read_megatron(text, on_row);
   if (is_trainer_state(text)) return read_trainer_state(text, file, on_row);
   read_jsonl(text, file, on_row);
 }

@@ -119,20 +119,18 @@ Event parse_event(std::string_view message) {
 
 /// Puts the numbers of a step together. Most writers give each an event of its own, and Megatron's
 /// puts others between them, whose steps are counts of samples. A tag whose steps go back, or that
-/// comes again, begins anew: what follows is of another attempt at the same steps.
+/// comes again, begins anew: what follows is of another attempt at the same steps. The names of
+/// tags lie in the file's bytes, which must outlive this.
 class StepRows {
  public:
   void add(std::int64_t record, const Event& event) {
     for (const auto& [name, number] : event.numbers) {
-      const auto [place, is_new] = places_.try_emplace(std::string(name), tags_.size());
-      if (is_new) tags_.push_back({.name = place->first, .attempt = -1, .step = 0});
-      Tag& tag = tags_[place->second];
+      Tag& tag = tags_[name];
       if (tag.attempt == attempt_ && event.step <= tag.step) ++attempt_;
-      tag.attempt = attempt_;
-      tag.step = event.step;
+      tag = {.attempt = attempt_, .step = event.step};
       Row begun{.record = record, .wall_time = event.wall_time, .numbers = {}};
       auto& row = rows_.try_emplace({attempt_, event.step}, std::move(begun)).first->second;
-      row.numbers.emplace_back(place->second, number);
+      row.numbers.emplace_back(name, number);
     }
   }
   void visit(const OnLogRow& on_row) const {
@@ -141,25 +139,24 @@ class StepRows {
       cells.clear();
       cells.add("step", std::to_string(key.second));
       cells.add("wall_time", number_text(row.wall_time));
-      for (const auto& [tag, number] : row.numbers) cells.add(tags_[tag].name, number_text(number));
+      for (const auto& [tag, number] : row.numbers)
+        cells.add(std::string(tag), number_text(number));
       on_row(row.record, cells.cells());
     }
   }
 
  private:
-  struct Tag {
-    std::string name;
-    std::int64_t attempt, step;  ///< when it came last
+  struct Tag {  ///< when it came last
+    std::int64_t attempt = -1, step = 0;
   };
   struct Row {
     std::int64_t record;  ///< the first
     double wall_time;
-    std::vector<std::pair<std::size_t, double>> numbers;  ///< by the place of the tag
+    std::vector<std::pair<std::string_view, double>> numbers;  ///< by tag
   };
 
   std::int64_t attempt_ = 0;
-  std::unordered_map<std::string, std::size_t> places_;
-  std::vector<Tag> tags_;
+  std::unordered_map<std::string_view, Tag> tags_;
   std::map<std::pair<std::int64_t, std::int64_t>, Row> rows_;  ///< by attempt and step
 };
 

@@ -71,10 +71,8 @@ void add_defaults(const Json& config, bool imported, const std::string& group, S
     const std::string value = config::unstated_value(row);
     if (value.empty() || unknown || row.path.starts_with(absent_group)) continue;
     if (!row.path.starts_with(group)) continue;
-    std::string pointer = "/" + row.path;
-    std::replace(pointer.begin(), pointer.end(), '.', '/');
-    if (!config.contains(Json::json_pointer(pointer)) && value != "null")
-      settings.emplace(row.path, value);
+    const Json::json_pointer place(config::pointer_to(row.path));
+    if (!config.contains(place) && value != "null") settings.emplace(row.path, value);
   }
 }
 
