@@ -200,7 +200,8 @@ nlohmann::ordered_json mapping_json(const StepLog& log) {
 
 std::vector<std::string> import_notes(const std::vector<StepLog>& logs,
                                       const import::StepLogOptions& options,
-                                      import::FileOrder order) {
+                                      import::FileOrder order,
+                                      const std::optional<LossMean>& loss_mean) {
   std::vector<std::string> notes;
   if (logs.size() > 1) {
     std::string files;
@@ -225,6 +226,9 @@ std::vector<std::string> import_notes(const std::vector<StepLog>& logs,
   if (first.columns.contains("tokens_per_second_per_device") &&
       !first.columns.contains("tokens_per_second") && !options.devices)
     notes.emplace_back("throughput is of one device; --devices N makes the run's of it");
+  if (!loss_mean)
+    notes.emplace_back(
+        "whether the losses are means over labels or over tokens is not known (--loss-mean)");
   for (const auto& log : logs) add_notes(log, notes);
   return notes;
 }

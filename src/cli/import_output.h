@@ -48,6 +48,7 @@ nlohmann::ordered_json mapping_json(const import::StepLog& log);
 /// each.
 std::vector<std::string> import_notes(const std::vector<import::StepLog>& logs,
                                       const import::StepLogOptions& options,
-                                      import::FileOrder order);
+                                      import::FileOrder order,
+                                      const std::optional<LossMean>& loss_mean);
 
 }  // namespace olmo::cli

@@ -15,6 +15,7 @@
 #include "core/text/safe_text.h"
 #include "core/text/text.h"
 #include "import/evaluation.h"
+#include "import/loss_mean.h"
 #include "import/steps.h"
 #include "store/runs/run_db.h"
 
@@ -31,6 +32,7 @@ struct RunsImportArguments {
   std::string database, name, config, metadata, run, weights_digest;
   std::string format = "auto";
   std::string metric = "acc";
+  std::string loss_mean;
   std::vector<std::string> map, keep, tags;
   std::optional<std::int64_t> tokens_per_step, devices, step;
   bool as_given = false;
@@ -142,9 +144,14 @@ void import_steps(const RunsImportArguments& options) {
       options.config.empty() && told ? config_of(*told) : read_foreign_config(options.config);
   const std::string machine =
       options.metadata.empty() && told ? told->machine : read_foreign_machine(options.metadata);
-  const auto notes = import_notes(logs, reading, order);
+  const auto loss_mean = options.loss_mean.empty() ? import::loss_mean_of(logs.front(), config.text)
+                                                   : parse_loss_mean(options.loss_mean);
+  const auto notes = import_notes(logs, reading, order, loss_mean);
   auto result = describe(logs, notes, order);
-  const std::string extent = extent_text(result);
+  result[kLossMean] = loss_mean ? nlohmann::ordered_json(to_string(*loss_mean)) : nullptr;
+  const std::string extent =
+      extent_text(result) +
+      (loss_mean ? std::string(", losses are means over ") + to_string(*loss_mean) : "");
   if (!options.json) print_mappings(logs);
   for (const auto& note : notes) log_line("note: " + note);
   if (config.translated)
@@ -165,7 +172,8 @@ void import_steps(const RunsImportArguments& options) {
                                 .tags = tags_of(options, told),
                                 .command_line = command_line(),
                                 .devices = options.devices,
-                                .machine = machine};
+                                .machine = machine,
+                                .loss_mean = loss_mean};
   const std::string id = during("writing " + options.database,
                                 [&] { return import::write_step_logs(records, logs, run); });
   nlohmann::ordered_json written = {{"run_id", id}, {"database", options.database}};
@@ -249,6 +257,11 @@ void add_runs_import(const Command& runs) {
               "Further columns to keep as metrics, by name or as 'optim/*'; those of "
               "evaluations are kept anyway")
       .one_at_a_time();
+  command
+      .option("--loss-mean", options.loss_mean,
+              "What the losses are means over: labels (T - 1 of an instance of T tokens), or "
+              "tokens, as in OLMo from version 0.4 on (default: by names and config)")
+      .one_of({to_string(LossMean::kLabels), to_string(LossMean::kTokens)});
   command.number("--tokens-per-step", options.tokens_per_step, {1, std::int64_t{1} << 50},
                  "Tokens of one step, if the log tells only steps or only tokens");
   command.number("--devices", options.devices, kSizes,

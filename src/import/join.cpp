@@ -91,6 +91,7 @@ std::string describe(const StepLog& log, const ImportedRun& run) {
   if (!log.scales.empty()) facts["scales"] = log.scales;
   if (!log.shifts.empty()) facts["shifts"] = log.shifts;
   if (run.devices) facts["device_count"] = *run.devices;
+  if (run.loss_mean) facts[kLossMean] = to_string(*run.loss_mean);
   return json_text(facts);
 }
 

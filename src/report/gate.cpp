@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/files/json.h"
+#include "core/text/number.h"
 #include "core/text/text.h"
 #include "report/comparability/comparability.h"
 #include "report/comparability/settings.h"
@@ -220,7 +222,9 @@ void compare_first_losses(Comparer& compare, const Comparability& found) {
     compare.add("loss of " + step, Json(first.a).dump(), Json(first.b).dump(),
                 MismatchClass::kFatal,
                 "With the same start and data it may differ by " + limit +
-                    " at most: this is a difference of configuration or code, not of hardware.");
+                    " at most: this is a difference of configuration or code" +
+                    (first.means_known ? "" : ", or of what the losses are means over") +
+                    ", not of hardware.");
   } else {
     compare.same("loss of " + step + " (within " + limit + ")");
     // Fine in bf16, and a fault of configuration or code in fp32.
@@ -310,6 +314,19 @@ void excuse_settings(Gate& gate, const store::RecordedRun& a, const store::Recor
     mismatch.mismatch = MismatchClass::kBenign;
     mismatch.reason =
         "It changed no bit: all " + std::to_string(identity.common_steps) + " steps are equal.";
+  }
+  sort_by_weight(gate);
+}
+
+void excuse_clipping(Gate& gate, const store::RecordedRun& a, const store::RecordedRun& b) {
+  const double factor_a = a.steps.loss_factor, factor_b = b.steps.loss_factor;
+  for (Mismatch& mismatch : gate.mismatches) {
+    if (mismatch.what != "max_grad_norm") continue;
+    const auto x = parse_number<double>(mismatch.a), y = parse_number<double>(mismatch.b);
+    if (!x || !y || std::abs(*x * factor_a - *y * factor_b) > kRoundingOfMeans * std::abs(*y))
+      continue;
+    mismatch.mismatch = MismatchClass::kBenign;
+    mismatch.reason = "The same limit for gradients of means over labels.";
   }
   sort_by_weight(gate);
 }

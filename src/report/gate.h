@@ -35,6 +35,9 @@ Gate compare_settings(const Side& a, const Side& b, Kind kind);
 /// their bits are equal, a key that differs cannot have mattered, whatever it does elsewhere.
 void excuse_settings(Gate& gate, const store::RecordedRun& a, const store::RecordedRun& b,
                      const Identity& identity);
+/// Makes limits benign that were the same for gradients of one kind of means
+/// (comparability/loss_means.h).
+void excuse_clipping(Gate& gate, const store::RecordedRun& a, const store::RecordedRun& b);
 /// True if two runs could be repeats of each other: no fatal mismatch and no confound.
 bool are_repeats(const store::RecordedRun& a, const store::RecordedRun& b);
 

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/text/text.h"
 #include "report/comparability/comparability.h"
+#include "report/comparability/loss_means.h"
 #include "report/comparability/stated_tokens.h"
 #include "report/decide.h"
 #include "report/evaluations/unlike_scores.h"
@@ -41,6 +42,12 @@ void add_runs(ParityReport& report, const SideRecords& a, const SideRecords& b,
   if (!report.a.run || !report.b.run || report.a.has_steps() || report.b.has_steps()) return;
   report.a.run.reset();
   report.b.run.reset();
+}
+
+void make_losses_alike(ParityReport& report) {
+  auto found = align_losses(*report.a.run, *report.b.run);
+  report.over_labels = found.over_labels;
+  if (!found.caveat.empty()) report.caveats.push_back(std::move(found.caveat));
 }
 
 /// States what a record does not tell. Against what the other tells it is a mismatch.
@@ -91,11 +98,13 @@ void compare_records(ParityReport& report, const SideRecords& a, const SideRecor
   choose_evaluations(report, a, b, options);
   add_damage(report, report.a, damage_of(report.a));
   add_damage(report, report.b, damage_of(report.b));
+  const bool training = report.a.has_steps() && report.b.has_steps();
+  if (training) make_losses_alike(report);
   if (report.damage.empty())
     report.kind = find_kind(report.a, report.b, options.kind, report.kind_reason);
   report.gate = compare_settings(report.a, report.b, report.kind);
+  if (report.over_labels) excuse_clipping(report.gate, *report.a.run, *report.b.run);
   for (const auto& [key, value] : options.assume) assume(report, key, value);
-  const bool training = report.a.has_steps() && report.b.has_steps();
   if (training) {
     report.identity = find_identity(*report.a.run, *report.b.run, {a.database(), a.run_id},
                                     {b.database(), b.run_id});

@@ -37,6 +37,7 @@ struct ParityReport {
   std::string unlike_scores;
   NoiseFloor noise;
   std::optional<Trajectory> trajectory;
+  bool over_labels = false;  ///< losses were made means over labels (loss_means.h)
   std::optional<TasksComparison> tasks;
   std::optional<Test> checkpoints;  ///< of several steps that were evaluated on both sides
   std::optional<PerplexityComparison> perplexity;

@@ -5,6 +5,7 @@
 
 #include "core/text/text.h"
 #include "report/comparability/comparability.h"
+#include "report/comparability/loss_means.h"
 #include "report/comparability/settings.h"
 #include "report/comparability/stated_tokens.h"
 
@@ -110,7 +111,10 @@ void compare_training(ParityReport& report, const SideRecords& a, const SideReco
     return;
   }
   auto candidates = read_candidates(report.a, a, report.b, b);
-  for (Candidate& candidate : candidates) give_candidate_tokens(candidate.run, report, options);
+  for (Candidate& candidate : candidates) {
+    give_candidate_tokens(candidate.run, report, options);
+    if (report.over_labels) take_over_labels(candidate.run);
+  }
   report.noise =
       noise_floor(*report.a.run, *report.b.run, candidates, tested_stretch(*report.trajectory));
   report.trajectory->last_a = report.noise.values_a.front();

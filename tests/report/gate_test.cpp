@@ -108,6 +108,22 @@ TEST_CASE("a setting that changed no bit of the whole record is benign", "[repor
   CHECK_FALSE(excused());
 }
 
+TEST_CASE("limits of the gradient norm are one if they are for gradients of one kind of means",
+          "[report]") {
+  store::RecordedRun a = a_run(R"({"max_grad_norm":0.75})"), b = a_run(R"({"max_grad_norm":1.0})");
+  const auto excused = [&] {
+    Gate gate = gate_of(a, b);
+    REQUIRE(gate.has(MismatchClass::kConfound));
+    excuse_clipping(gate, a, b);
+    return !gate.has(MismatchClass::kConfound);
+  };
+  CHECK_FALSE(excused());
+  a.steps.loss_factor = 4.0 / 3;
+  CHECK(excused());
+  a.steps.loss_factor = 1.25;
+  CHECK_FALSE(excused());
+}
+
 TEST_CASE("other label masks are fatal", "[report]") {
   store::RecordedRun a = a_run(), b = a_run();
   a.inputs.push_back({"label_mask", "mask.npy", 9, "0011223344556677"});

@@ -7,6 +7,7 @@
 
 #include "core/compute/policy.h"
 #include "core/error.h"
+#include "report/comparability/loss_means.h"
 #include "report/comparability/settings.h"
 #include "report/stats/curve_difference.h"
 
@@ -60,6 +61,7 @@ std::optional<FirstLoss> first_loss_of(const store::RecordedRun& a, const store:
   std::tie(first.tolerance, first.basis) = tolerance_of(a, b);
   const double rounding = (rounding_of(a) + rounding_of(b)) / 2;
   first.tolerance_fp32 = kFirstLossTolerance;
+  first.means_known = !one_mean_is_unknown(a, b);
   first.precision_known = !precision_of(a).empty() && !precision_of(b).empty();
   for (double* tolerance : {&first.tolerance, &first.tolerance_fp32})
     *tolerance += rounding / larger;
@@ -92,15 +94,15 @@ double rounding_of(const store::RecordedRun& run) {
   constexpr std::ptrdiff_t kFewest = 5;  // that many are not whole by chance
   constexpr int kMostDecimals = 6;       // fp32 has no more to lose
   std::vector<double> losses;
-  std::copy_if(run.steps.loss.begin(), run.steps.loss.end(), std::back_inserter(losses),
-               [](double loss) { return std::isfinite(loss); });
+  std::ranges::copy_if(as_written(run.steps), std::back_inserter(losses),
+                       [](double loss) { return std::isfinite(loss); });
   if (!run.imported || std::ssize(losses) < kFewest) return 0;
   double unit = 1;
   for (int decimals = 0; decimals <= kMostDecimals; ++decimals, unit /= 10) {
     const bool whole = std::all_of(losses.begin(), losses.end(), [&](double loss) {
       return std::abs(loss / unit - std::round(loss / unit)) < 1e-4;
     });
-    if (whole) return unit;
+    if (whole) return unit * run.steps.loss_factor;
   }
   return 0;
 }

@@ -36,6 +36,7 @@ struct FirstLoss {
   double tolerance_fp32 = 0;
   bool precision_known = true;  ///< on both sides
   std::string basis;            ///< of the tolerance: the precision, and a log's decimals
+  bool means_known = true;      ///< whether both are means of one kind (loss_means.h)
 };
 
 /// What decides the kind, as far as the records tell.

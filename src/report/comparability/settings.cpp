@@ -106,6 +106,14 @@ Settings settings_of(const store::RecordedRun& run) {
   return settings;
 }
 
+std::optional<std::int64_t> count_of(const Settings& settings, const std::string& key) {
+  const auto found = settings.find(key);
+  if (found == settings.end()) return std::nullopt;
+  const Json value = Json::parse(found->second);
+  if (!value.is_number_integer() || value.get<std::int64_t>() < 1) return std::nullopt;
+  return value.get<std::int64_t>();
+}
+
 bool is_set(const Settings& settings, const std::string& key) {
   const auto found = settings.find(key);
   return found != settings.end() && same_value(found->second, "true");

@@ -1,7 +1,9 @@
 // The settings of a run as values, so that two ways of writing one are equal.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "store/runs/recorded_run.h"
@@ -25,6 +27,9 @@ Settings settings_of(const store::RecordedRun& run);
 
 /// Whether a key is stated as true: `true`, "True".
 bool is_set(const Settings& settings, const std::string& key);
+
+/// A whole number from 1 on; nothing where the key is not stated or is something else.
+std::optional<std::int64_t> count_of(const Settings& settings, const std::string& key);
 
 /// Whether two values mean the same: 1 and 1.0, "4e-4" and 0.0004, "True" and true, also within
 /// lists and with a unit behind ("2e3T" and "2000T").

@@ -1,8 +1,5 @@
 #include "report/comparability/stated_tokens.h"
 
-#include <nlohmann/json.hpp>
-
-#include "core/files/json.h"
 #include "report/comparability/settings.h"
 #include "report/record/side.h"
 
@@ -25,11 +22,8 @@ std::optional<std::int64_t> stated_tokens(const store::RecordedRun& run) {
   const Settings settings = settings_of(run);
   std::int64_t product = 1;
   for (const char* key : {kBatchSizeKey, "model.max_sequence_length"}) {
-    const auto found = settings.find(key);
-    if (found == settings.end()) return std::nullopt;
-    const Json value = Json::parse(found->second);
-    if (!value.is_number_integer() || value.get<std::int64_t>() < 1) return std::nullopt;
-    if (__builtin_mul_overflow(product, value.get<std::int64_t>(), &product)) return std::nullopt;
+    const auto count = count_of(settings, key);
+    if (!count || __builtin_mul_overflow(product, *count, &product)) return std::nullopt;
   }
   return product;
 }

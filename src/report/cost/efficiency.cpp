@@ -145,11 +145,6 @@ struct RunTime {
   std::string note;       ///< Efficiency::hours_note
 };
 
-/// The last attempt's environment: what a run says of its machine.
-Json environment_of(const store::RecordedRun& run) {
-  return run.attempts.empty() ? Json::object() : parsed(run.attempts.back().environment);
-}
-
 std::string word(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
@@ -415,7 +410,7 @@ Quantity mfu_of_one_token(const store::RecordedRun& run, const store::AttemptRec
 Efficiency efficiency_of(const store::RecordedRun& run, const Cluster& cluster) {
   Efficiency result;
   result.cluster = cluster;
-  const Json environment = environment_of(run);
+  const Json environment = store::environment_of(run);
   result.world = world_of(run);
   describe_devices(run, result);
   result.tokens = tokens_trained(run);

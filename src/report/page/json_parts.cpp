@@ -28,6 +28,7 @@ OrderedJson run_json(const store::RecordedRun& run) {
   if (!steps.step.empty() && steps.steps_known) json["last_step"] = steps.step.back();
   if (!steps.tokens.empty() && run.tokens_known) json["tokens"] = steps.tokens.back();
   if (!steps.loss.empty()) json["last_loss"] = json_of(steps.loss.back());
+  if (steps.loss_factor != 1) json["loss_factor"] = steps.loss_factor;
   json["steps_known"] = steps.steps_known;
   json["tokens_known"] = run.tokens_known;
   json["metrics"] = OrderedJson::array();

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/files/json.h"
-#include "core/files/recorded_json.h"
 #include "report/comparability/comparability.h"
 #include "report/comparability/settings.h"
 #include "report/record/side.h"
@@ -22,12 +21,6 @@ constexpr std::string_view kSideTag = "side:";
 
 bool is_repeat_tag(const std::string& tag) {
   return tag.starts_with("noise") || tag.starts_with("repeat");
-}
-
-Json environment_of(const store::RecordedRun& run) {
-  if (run.attempts.empty()) return Json::object();
-  Json json = recorded_json(run.attempts.back().environment);
-  return json.is_object() ? json : Json::object();
 }
 
 std::string text_at(const Json& json, const char* key) {
@@ -79,7 +72,7 @@ std::set<std::string> ids_to_read(const SideRecords& records,
 }  // namespace
 
 Place place_of(const store::RecordedRun& run) {
-  const Json facts = environment_of(run);
+  const Json facts = store::environment_of(run);
   Place place{.cluster = text_at(facts, "cluster"), .host = text_at(facts, "host")};
   place.hosts = place.host.substr(0, place.host.find_first_of("0123456789"));
   const auto variables = facts.find("variables");

@@ -7,6 +7,7 @@
 
 #include "core/text/text.h"
 #include "report/comparability/comparability.h"
+#include "report/comparability/loss_means.h"
 #include "report/stats/run_groups.h"
 
 namespace olmo::report {
@@ -35,7 +36,7 @@ WrittenLosses::WrittenLosses(const store::RecordedRun& run) : unit_(rounding_of(
   constexpr int kMostDigits = 7;  // fp32 has no more to lose
   constexpr std::ptrdiff_t kFewest = 5;
   std::vector<double> losses;
-  std::ranges::copy_if(run.steps.loss, std::back_inserter(losses),
+  std::ranges::copy_if(as_written(run.steps), std::back_inserter(losses),
                        [](double loss) { return std::isfinite(loss); });
   if (!run.imported || std::ssize(losses) < kFewest) return;
   for (int digits = 2; digits <= kMostDigits && digits_ == 0; ++digits)

@@ -5,7 +5,10 @@
 #include <limits>
 #include <set>
 
+#include <nlohmann/json.hpp>
+
 #include "core/error.h"
+#include "core/files/recorded_json.h"
 #include "core/hash.h"
 #include "store/runs/op_traces.h"
 #include "store/runs/run_line.h"
@@ -277,6 +280,12 @@ class RunReader {
 RecordedRun read_run(const RecordDatabase& records, const std::string& run_id) {
   const Snapshot snapshot(records);
   return RunReader(records, run_id).read();
+}
+
+nlohmann::json environment_of(const RecordedRun& run) {
+  if (run.attempts.empty()) return nlohmann::json::object();
+  auto json = recorded_json(run.attempts.back().environment);
+  return json.is_object() ? json : nlohmann::json::object();
 }
 
 bool is_branch(const RecordedRun& run) {

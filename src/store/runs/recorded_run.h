@@ -4,6 +4,8 @@
 
 #include <map>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "core/data_position.h"
 #include "store/runs/audit_records.h"
 #include "store/runs/run_db.h"
@@ -19,6 +21,9 @@ struct StepColumns {
   std::vector<std::int64_t> tokens;    ///< seen so far; the step where an import has no tokens
   std::vector<double> loss;            ///< ce_loss, nats
   std::vector<double> loss_per_label;  ///< ce_loss_per_label, nats; empty: imported
+  /// What `loss` and `grad_norm` were multiplied by, so that they compare with another run's.
+  double loss_factor = 1;
+  std::vector<double> written_loss;  ///< `loss` before that; empty: the factor is 1
   std::vector<std::int64_t> masked_instances;  ///< empty: imported
   std::vector<std::int64_t> epoch;             ///< from 0; empty: imported
   std::vector<double> grad_norm;               ///< before clipping
@@ -76,6 +81,9 @@ struct RecordedRun : RunRecord {
 /// Reads the run with this id. Throws Error(kDamaged) for a database that cannot be read and
 /// Error(kUsage) if it does not hold the run.
 RecordedRun read_run(const RecordDatabase& records, const std::string& run_id);
+
+/// What the last attempt recorded of its surroundings, or an import states of its log; empty: none.
+nlohmann::json environment_of(const RecordedRun& run);
 
 /// Whether a run goes on from a checkpoint of another: it shares the steps before with others.
 bool is_branch(const RecordedRun& run);

@@ -1,0 +1,55 @@
+#include "import/loss_mean.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "core/metric_names.h"
+
+namespace olmo::import {
+namespace {
+
+/// Names that no trainer has but such as divide by the labels: OLMo-core, torchtitan, Hugging Face,
+/// GPT-NeoX, Megatron, Composer, NeMo, Lightning.
+constexpr std::array<std::string_view, 10> kOverLabels = {"train/CE loss",
+                                                          "loss_metrics/global_avg_loss",
+                                                          "train/loss",
+                                                          "train/lm_loss",
+                                                          "lm loss",
+                                                          "lm-loss-training/lm loss",
+                                                          "metrics/train/LanguageCrossEntropy",
+                                                          "loss/train/total",
+                                                          "reduced_train_loss",
+                                                          "train_loss_step"};
+
+bool has_column(const StepLog& log, std::string_view name) {
+  const auto is_it = [&](const std::string& column) { return metric_of(column) == name; };
+  return std::ranges::any_of(log.columns, [&](const auto& entry) { return is_it(entry.second); }) ||
+         std::ranges::any_of(log.ignored, is_it) || std::ranges::any_of(log.metric_names, is_it);
+}
+
+/// OLMo's config as its trainer gives it to W&B states every key, so that one which is not there is
+/// one that the version does not have. `python_profiling` has been there from the first on, and
+/// nobody writes it by hand.
+std::optional<LossMean> by_version(const std::string& config) {
+  const auto keys = config.empty() ? nlohmann::json() : nlohmann::json::parse(config);
+  if (keys.contains("distributed_strategy")) return LossMean::kTokens;
+  return keys.contains("python_profiling") ? std::optional(LossMean::kLabels) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<LossMean> loss_mean_of(const StepLog& log, const std::string& config) {
+  const std::string_view loss = metric_of(log.columns.at("loss"));
+  if (loss == metric_names::kLoss)
+    return has_column(log, metric_names::kLossPerLabel) ? LossMean::kTokens : by_version(config);
+  const bool is_hugging_face = has_column(log, "epoch") && has_column(log, "learning_rate");
+  if (log.format == LogFormat::kTorchtitan || (loss == "loss" && is_hugging_face) ||
+      std::ranges::find(kOverLabels, loss) != kOverLabels.end())
+    return LossMean::kLabels;
+  return std::nullopt;
+}
+
+}  // namespace olmo::import
