@@ -194,4 +194,8 @@ KeyRule rule_of(std::string_view path) {
   return rule_of_other_trainer(path).value_or(kTraining);
 }
 
+bool is_of_drawing(std::string_view path) {
+  return std::string_view(rule_of(path).reason) == kDrawn.reason;
+}
+
 }  // namespace olmo::config

@@ -104,6 +104,9 @@ std::optional<std::string> nearest_key(const std::string& path);
 /// Unknown keys are confounds: better named than missed.
 KeyRule rule_of(std::string_view path);
 
+/// Whether it tells how initial weights are drawn, and nothing else.
+bool is_of_drawing(std::string_view path);
+
 /// What `train --help KEY` prints of a key or a group of keys. Throws Error(kUsage) for a path that
 /// names none, with the nearest one.
 std::string key_help(const std::string& path);

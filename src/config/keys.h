@@ -27,6 +27,8 @@ inline constexpr const char* kSameReason = "It does not change what is computed.
 inline constexpr const char* kRoundingReason =
     "It changes the order or rounding of operations only.";
 inline constexpr KeyRule kModel{Effect::kIdentity, MismatchClass::kFatal, "Another model."};
+inline constexpr KeyRule kDrawn{Effect::kIdentity, MismatchClass::kFatal,
+                                "Weights drawn otherwise."};
 inline constexpr KeyRule kModelFixed{Effect::kRefused, MismatchClass::kFatal, "Another model."};
 inline constexpr KeyRule kModelIds{Effect::kIdentity, MismatchClass::kBenign,
                                    "No step of a training reads it."};
@@ -184,16 +186,16 @@ void visit_keys(T& c, Visitor& visit) {
   visit(Key{"pad_token_id", kModelIds, "Id that fills up a batch; written into exported models"},
         c.pad_token_id);
   visit(Key{"init_device", kNoEffect, "weights are initialized where they stay"}, Absent{});
-  visit(Key{"init_fn", kModel, "Distribution of the initial weights", model::kInitFns}, c.init_fn);
-  visit(Key{"init_std", kModel, "Standard deviation of the initial weights"}, c.init_std);
-  visit(Key{"init_cutoff_factor", kModel,
+  visit(Key{"init_fn", kDrawn, "Distribution of the initial weights", model::kInitFns}, c.init_fn);
+  visit(Key{"init_std", kDrawn, "Standard deviation of the initial weights"}, c.init_std);
+  visit(Key{"init_cutoff_factor", kDrawn,
             "Standard deviations beyond which initial weights are drawn again; null: none for "
             "normal, 3 for the others"},
         c.init_cutoff_factor);
-  visit(Key{"scale_emb_init", kModel,
+  visit(Key{"scale_emb_init", kDrawn,
             "Scale the embedding's initial weights by the square root of d_model (full_megatron)"},
         c.scale_emb_init);
-  visit(Key{"emb_init_std", kModel,
+  visit(Key{"emb_init_std", kDrawn,
             "Standard deviation of the embedding's initial weights; null: that of init_fn"},
         c.emb_init_std);
   visit(Key{"precision", kOtherPrecision, "`precision` of the run decides"}, Absent{});

@@ -77,6 +77,8 @@ constexpr std::array kTransformersRows = {
     Row{"torch_compile*", kNumericsRule},
 };
 
+constexpr KeyRule kOfModel{Effect::kIdentity, MismatchClass::kBenign,
+                           "Instead, the model's key of that name is compared."};
 constexpr KeyRule kLength{Effect::kIdentity, MismatchClass::kBenign,
                           "Instead, the model's max_sequence_length is compared."};
 
@@ -96,6 +98,12 @@ constexpr std::array kOlmoCoreRows = {
     Row{"dataset.work_dir", kPlace},
     Row{"dataset.paths", kFiles},
     Row{"dataset.mix_base_dir", kPlace},
+    Row{"dataset.expand_glob", kFiles},
+    Row{"dataset.ignore_fingerprint_mismatch", kPermission},
+    Row{"dataset.include_instance_metadata", kNoEffect},
+    Row{"dataset.tokenizer.eos_token_id", kOfModel},
+    Row{"dataset.tokenizer.pad_token_id", kOfModel},
+    Row{"dataset.tokenizer.vocab_size", kOfModel},
     Row{"dataset.sequence_length", kLength},
     Row{"train_module.max_sequence_length", kLength},
     Row{"train_module.rank_microbatch_size", kMicroBatches},
@@ -134,12 +142,15 @@ constexpr std::array kOlmoCoreRows = {
     Row{"trainer.callbacks.config_saver", kKept},
     Row{"trainer.callbacks.console_logger", kKept},
     Row{"trainer.callbacks.downstream_evaluator", kKept},
+    Row{"trainer.callbacks.gap_monitor", kKept},
     Row{"trainer.callbacks.garbage_collector", kKept},
     Row{"trainer.callbacks.gpu_monitor", kKept},
     Row{"trainer.callbacks.lm_evaluator", kKept},
+    Row{"trainer.callbacks.metric_saver", kKept},
     Row{"trainer.callbacks.profiler", kKept},
     Row{"trainer.callbacks.slack_notifier", kKept},
     Row{"trainer.callbacks.speed_monitor", kKept},
+    Row{"trainer.callbacks.stability_monitor", kKept},
     Row{"trainer.callbacks.wandb", kKept},
 };
 

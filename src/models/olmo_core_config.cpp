@@ -207,6 +207,13 @@ bool is_olmo_core_config(const Json& json) {
          model->contains("lm_head");
 }
 
+bool rotates_in_full_precision(const Json& json) {
+  const ConfigKeys block(json.at("model").at("block"), "`block`");
+  return block.required_object(attention_key(block))
+      .required_object("rope")
+      .boolean("full_precision", true);
+}
+
 HfConfig parse_olmo_core_config(const Json& json, const std::string& where) {
   const ConfigKeys experiment(json, where);
   const ConfigKeys model = experiment.required_object("model");

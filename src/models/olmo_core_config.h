@@ -17,4 +17,7 @@ bool is_olmo_core_config(const Json& json);
 /// pattern of windows, …), or that is not known.
 HfConfig parse_olmo_core_config(const Json& json, const std::string& where);
 
+/// Whether that model computes the angles of its rotations in fp32, whatever the precision.
+bool rotates_in_full_precision(const Json& json);
+
 }  // namespace olmo::models

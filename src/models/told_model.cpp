@@ -68,14 +68,16 @@ Json in_olmo_keys(const Json& config, const model::ModelConfig& model) {
   for (const char* key :
        {"init_fn", "init_std", "init_cutoff_factor", "scale_emb_init", "emb_init_std"})
     take(key, nullptr);
+  if (of_olmo_core) keys["rope_full_precision"] = rotates_in_full_precision(config);
   for (const char* key : {"alibi", "embedding_layer_norm"}) take(key, false);
   for (const char* key : {"attention_dropout", "residual_dropout", "embedding_dropout"})
     take(key, 0.0);
   Json others = Json::object();
   for (const auto& [key, value] : config.items())
     if (of_olmo_core ? key != "model" : !is_of_model(key)) others[key] = value;
-  Json result = of_olmo_core ? take_olmo_core_training(others, model.max_sequence_length)
-                             : take_transformers_training(others);
+  Json result = of_olmo_core
+                    ? take_olmo_core_training(others, config["model"], model.max_sequence_length)
+                    : take_transformers_training(others);
   result["model"] = std::move(keys);
   result[of_olmo_core ? config::kOlmoCore : config::kTransformers] = std::move(others);
   return result;

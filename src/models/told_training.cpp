@@ -1,5 +1,7 @@
 #include "models/told_training.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,6 +24,13 @@ constexpr Same kOlmoCoreAdamW[] = {{"/train_module/optim/lr", "/optimizer/learni
                                    {"/train_module/optim/eps", "/optimizer/eps"},
                                    {"/train_module/optim/weight_decay", "/optimizer/weight_decay"}};
 constexpr Same kOlmoCore[] = {{"/train_module/max_grad_norm", "/max_grad_norm"}};
+/// What these classes do is told by the keys that are moved. Others may do something else.
+constexpr std::pair<const char*, const char*> kOlmoCoreClasses[] = {
+    {"/data_loader", "NumpyDataLoaderConfig"},
+    {"/dataset", "NumpyFSLDatasetConfig"},
+    {"/dataset/tokenizer", "TokenizerConfig"},
+    {"/train_module", "TransformerTrainModuleConfig"},
+    {"/trainer", "TrainerConfig"}};
 constexpr Same kTransformersAdamW[] = {{"/learning_rate", "/optimizer/learning_rate"},
                                        {"/adam_epsilon", "/optimizer/eps"},
                                        {"/weight_decay", "/optimizer/weight_decay"}};
@@ -47,6 +56,141 @@ std::string text_at(const Json& keys, const char* place) {
                                                              : std::string();
 }
 
+/// The last name of an object's class; empty: it tells none.
+std::string class_at(const Json& keys, const std::string& place) {
+  const std::string name = text_at(keys, (place + "/_CLASS_").c_str());
+  return name.substr(name.rfind('.') + 1);
+}
+
+void erase_class(Json& keys, const char* place) {
+  for (const char* key : {"_CLASS_", "type"}) keys[Place(place)].erase(key);
+}
+
+bool is_object_at(const Json& keys, const char* place) {
+  return keys.contains(Place(place)) && keys[Place(place)].is_object();
+}
+
+/// Whether a key is not there, null, or `value`.
+bool is_or_absent(const Json& object, const char* key, const Json& value) {
+  const auto found = object.find(key);
+  return found == object.end() || found->is_null() || *found == value;
+}
+
+/// OLMo-core decays all that no group says otherwise of.
+void move_decay(Json& keys, Json& ours) {
+  Json& optim = keys["train_module"]["optim"];
+  const auto groups = optim.find("group_overrides");
+  const bool no_groups = groups == optim.end() || groups->is_null() || groups->empty();
+  if (!no_groups) {
+    if (!groups->is_array() || groups->size() != 1 || !groups->front().is_object()) return;
+    const Json& group = groups->front();
+    if (group.value("params", Json()) != Json({"embeddings.weight"}) ||
+        group.value("opts", Json()) != Json({{"weight_decay", 0.0}}))
+      return;
+  }
+  ours["optimizer"]["decay_norm_and_bias"] = true;
+  ours["optimizer"]["decay_embeddings"] = no_groups;
+  optim.erase("group_overrides");
+}
+
+/// Those whose formula is OLMo's (olmo_core/optim/scheduler.py), but for a warm-up that is a
+/// fraction.
+void move_schedule(Json& keys, Json& ours) {
+  constexpr std::pair<const char*, const char*> kSchedules[] = {
+      {"CosWithWarmup", "cosine_with_warmup"},
+      {"LinearWithWarmup", "linear_with_warmup"},
+      {"ConstantWithWarmup", "constant_with_warmup"}};
+  constexpr char kPlace[] = "/train_module/scheduler";
+  if (!is_object_at(keys, kPlace)) return;
+  const Json theirs = keys[Place(kPlace)];
+  const auto* known = std::ranges::find(kSchedules, class_at(keys, kPlace),
+                                        [](const auto& row) { return std::string(row.first); });
+  const Json warmup = theirs.value("warmup", theirs.value("warmup_steps", Json()));
+  if (known == std::end(kSchedules) || !warmup.is_number_integer() ||
+      !is_or_absent(theirs, "lr_field", "lr") ||
+      !is_or_absent(theirs, "initial_lr_field", "initial_lr"))
+    return;
+  Json& schedule =
+      ours["scheduler"] = {{"name", known->second},
+                           {"t_warmup", warmup},
+                           {"units", theirs.value("units", Json("steps"))},
+                           {"warmup_min_lr", theirs.value("warmup_min_lr", Json(0.0))}};
+  if (schedule["name"] != "constant_with_warmup") {
+    schedule["alpha_f"] = theirs.value("alpha_f", Json(0.1));
+    if (const auto t_max = theirs.value("t_max", Json()); !t_max.is_null())
+      schedule["t_max"] = t_max;
+  }
+  keys["train_module"].erase("scheduler");
+}
+
+/// What its train module does not state, it does not do.
+bool has_known_module(const Json& keys) {
+  return class_at(keys, "/train_module") == "TransformerTrainModuleConfig";
+}
+
+void move_z_loss(Json& keys, Json& ours) {
+  if (!has_known_module(keys)) return;
+  const auto multiplier = take(keys, "/train_module/z_loss_multiplier");
+  ours["softmax_auxiliary_loss"] = multiplier.has_value();
+  if (keys["train_module"].value("label_ignore_index", Json()) == -100)  // as OLMo's
+    keys["train_module"].erase("label_ignore_index");
+  if (multiplier) ours["auxiliary_loss_multiplier"] = *multiplier;
+}
+
+/// bf16 copies of fp32 parameters, which FSDP makes, and autocast are OLMo's amp_bf16.
+void move_precision(Json& keys, const Json& model, Json& ours) {
+  if (!has_known_module(keys) || !is_or_absent(model, "dtype", "float32")) return;
+  Json& module = keys["train_module"];
+  Json none = Json::object();
+  Json& parallel = is_object_at(keys, "/train_module/dp_config") ? module["dp_config"] : none;
+  const bool fp8 = is_object_at(keys, "/train_module/float8_config") &&
+                   module["float8_config"].value("enabled", Json(true)) == true;
+  if (fp8 || !is_or_absent(parallel, "reduce_dtype", "float32")) return;
+  const bool is_fp32 = is_or_absent(module, "autocast_precision", "float32") &&
+                       is_or_absent(parallel, "param_dtype", "float32");
+  const bool is_bf16 = is_or_absent(module, "autocast_precision", "bfloat16") &&
+                       is_or_absent(parallel, "param_dtype", "bfloat16");
+  if (!is_fp32 && !is_bf16) return;
+  ours["precision"] = is_fp32 ? "fp32" : "amp_bf16";
+  module.erase("autocast_precision");
+  for (const char* key : {"param_dtype", "reduce_dtype"}) parallel.erase(key);
+}
+
+/// A run that was not loaded has nothing to reset.
+void move_start(const Json& keys, Json& ours) {
+  if (class_at(keys, "/trainer") == "TrainerConfig" &&
+      is_or_absent(keys["trainer"], "load_path", nullptr))
+    ours["reset_optimizer_state"] = false;
+}
+
+void move_duration(Json& keys, Json& ours) {
+  constexpr char kPlace[] = "/trainer/max_duration";
+  if (!is_object_at(keys, kPlace)) return;
+  const std::string unit = text_at(keys, "/trainer/max_duration/unit");
+  const Json value = keys[Place(kPlace)].value("value", Json());
+  if (!value.is_number_integer()) return;
+  if (unit == "steps")
+    ours["max_duration"] = value;
+  else if (unit == "tokens" || unit == "epochs")
+    ours["max_duration"] = value.dump() + (unit == "tokens" ? "T" : "ep");
+  else
+    return;
+  keys["trainer"].erase("max_duration");
+}
+
+/// Windows of the token files one behind the other, shuffled as OLMo does.
+void move_data(Json& keys, Json& ours) {
+  if (class_at(keys, "/dataset") != "NumpyFSLDatasetConfig" ||
+      class_at(keys, "/data_loader") != "NumpyDataLoaderConfig")
+    return;
+  ours["data"]["generate_attention_mask"] = false;
+  ours["data"]["shuffle"] = true;
+  if (const auto dtype = take(keys, "/dataset/dtype")) ours["data"]["memmap_dtype"] = *dtype;
+  if (class_at(keys, "/dataset/tokenizer") != "TokenizerConfig") return;
+  if (const auto identifier = take(keys, "/dataset/tokenizer/identifier"))
+    ours["tokenizer"]["identifier"] = *identifier;
+}
+
 /// OLMo-core counts a batch in tokens.
 void move_batch_size(Json& keys, std::int64_t sequence_length, Json& ours) {
   const Place place("/data_loader/global_batch_size");
@@ -70,17 +214,27 @@ void move_documents(Json& keys, Json& ours) {
 
 }  // namespace
 
-Json take_olmo_core_training(Json& keys, std::int64_t sequence_length) {
+Json take_olmo_core_training(Json& keys, const Json& model, std::int64_t sequence_length) {
   Json ours = Json::object();
   // SkipStepAdamWConfig and others update in another way.
-  if (text_at(keys, "/train_module/optim/_CLASS_").ends_with(".AdamWConfig")) {
+  if (class_at(keys, "/train_module/optim") == "AdamWConfig") {
     move(kOlmoCoreAdamW, keys, ours);
-    for (const char* key : {"_CLASS_", "type"}) keys["train_module"]["optim"].erase(key);
+    erase_class(keys, "/train_module/optim");
     ours["optimizer"]["name"] = "adamw";
+    ours["optimizer"]["selective_updates"] = false;
+    move_decay(keys, ours);
   }
   move(kOlmoCore, keys, ours);
+  move_schedule(keys, ours);
+  move_z_loss(keys, ours);
+  move_precision(keys, model, ours);
+  move_start(keys, ours);
+  move_duration(keys, ours);
   move_batch_size(keys, sequence_length, ours);
   move_documents(keys, ours);
+  move_data(keys, ours);
+  for (const auto& [place, name] : kOlmoCoreClasses)
+    if (class_at(keys, place) == name) erase_class(keys, place);
   return ours;
 }
 

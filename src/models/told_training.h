@@ -7,12 +7,13 @@
 namespace olmo::models {
 
 /// What a config of another trainer's tells of a training in other words than OLMo's and with the
-/// same meaning: the settings of AdamW as torch has it, the gradient's clipping, the instances of a
-/// batch, and whether attention keeps to documents. They are taken out of `keys` and returned in
-/// OLMo's keys. What such a trainer does otherwise (which parameters decay, the schedule) stays as
-/// it is.
-Json take_olmo_core_training(Json& keys, std::int64_t sequence_length);
-/// The same of Hugging Face's TrainingArguments.
+/// same meaning is taken out of `keys` and returned in OLMo's keys; the rest stays as it is.
+///
+/// Of OLMo-core's experiments: AdamW as torch has it with the parameters that decay, clipping, the
+/// z-loss, schedules of OLMo's formulas, precision, length, the instances of a batch, and how
+/// batches are made of token files. `model` is their TransformerConfig.
+Json take_olmo_core_training(Json& keys, const Json& model, std::int64_t sequence_length);
+/// Of Hugging Face's TrainingArguments: AdamW and clipping.
 Json take_transformers_training(Json& keys);
 
 }  // namespace olmo::models

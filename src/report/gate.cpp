@@ -63,6 +63,7 @@ class Comparer {
                        [&](const Mismatch& found) { return found.what == what; });
   }
 
+  Gate& gate() { return gate_; }
   Gate take() {
     sort_by_weight(gate_);
     return std::move(gate_);
@@ -198,7 +199,7 @@ void compare_orders(Comparer& compare, const Comparability& found, Kind kind) {
 void compare_starts(Comparer& compare, const Comparability& found, Kind kind) {
   const bool trajectory = kind == Kind::kTrajectory;
   if (!found.start_known)
-    return compare.unknown("initial weights",
+    return compare.unknown(kInitialWeights,
                            trajectory ? MismatchClass::kFatal : MismatchClass::kBenign,
                            "Another start, which would make it no trajectory of one training.");
   if (found.same_start) return compare.same("initial weights (the hash of every tensor)");
@@ -261,6 +262,7 @@ void compare_runs(Comparer& compare, const store::RecordedRun& a, const store::R
   compare_batch_sizes(compare, a, b, found);
   compare_orders(compare, found, kind);
   compare_starts(compare, found, kind);
+  if (found.same_start) excuse_drawing(compare.gate());
   if (kind == Kind::kTrajectory) compare_first_losses(compare, found);
   if (a.attempts.empty() || b.attempts.empty()) return;
   compare_worlds(compare, a, b);
@@ -318,15 +320,25 @@ void excuse_settings(Gate& gate, const store::RecordedRun& a, const store::Recor
   sort_by_weight(gate);
 }
 
-void excuse_clipping(Gate& gate, const store::RecordedRun& a, const store::RecordedRun& b) {
+void excuse_drawing(Gate& gate) {
+  for (Mismatch& mismatch : gate.mismatches) {
+    if (!config::is_of_drawing(mismatch.what)) continue;
+    mismatch.mismatch = MismatchClass::kBenign;
+    mismatch.reason = "The initial weights are equal, however they were drawn.";
+  }
+  std::erase_if(gate.unknown, [](const auto& fact) { return config::is_of_drawing(fact.key); });
+  sort_by_weight(gate);
+}
+
+void excuse_gradient_scale(Gate& gate, const store::RecordedRun& a, const store::RecordedRun& b) {
   const double factor_a = a.steps.loss_factor, factor_b = b.steps.loss_factor;
   for (Mismatch& mismatch : gate.mismatches) {
-    if (mismatch.what != "max_grad_norm") continue;
+    if (mismatch.what != "max_grad_norm" && mismatch.what != "optimizer.eps") continue;
     const auto x = parse_number<double>(mismatch.a), y = parse_number<double>(mismatch.b);
     if (!x || !y || std::abs(*x * factor_a - *y * factor_b) > kRoundingOfMeans * std::abs(*y))
       continue;
     mismatch.mismatch = MismatchClass::kBenign;
-    mismatch.reason = "The same limit for gradients of means over labels.";
+    mismatch.reason = "The same for gradients of means over labels.";
   }
   sort_by_weight(gate);
 }

@@ -103,8 +103,12 @@ void compare_records(ParityReport& report, const SideRecords& a, const SideRecor
   if (report.damage.empty())
     report.kind = find_kind(report.a, report.b, options.kind, report.kind_reason);
   report.gate = compare_settings(report.a, report.b, report.kind);
-  if (report.over_labels) excuse_clipping(report.gate, *report.a.run, *report.b.run);
+  if (report.over_labels) excuse_gradient_scale(report.gate, *report.a.run, *report.b.run);
   for (const auto& [key, value] : options.assume) assume(report, key, value);
+  if (std::ranges::any_of(report.gate.unknown, [](const auto& fact) {
+        return fact.key == kInitialWeights && fact.assumed == kEqual;
+      }))
+    excuse_drawing(report.gate);
   if (training) {
     report.identity = find_identity(*report.a.run, *report.b.run, {a.database(), a.run_id},
                                     {b.database(), b.run_id});

@@ -28,10 +28,88 @@ TEST_CASE("what OLMo-core tells of AdamW, of clipping and of a batch is told in 
        {{"optim", optim_of_olmo_core("olmo_core.optim.AdamWConfig")}, {"max_grad_norm", 1.0}}},
       {"data_loader", {{"global_batch_size", 4096}, {"seed", 1}}}};
   Json expected = Json::parse(kInOlmoKeys);
+  expected["optimizer"].update(Json::parse(
+      R"({"selective_updates": false, "decay_norm_and_bias": true, "decay_embeddings": true})"));
   expected["global_train_batch_size"] = 4;
-  CHECK(take_olmo_core_training(keys, 1024) == expected);
+  CHECK(take_olmo_core_training(keys, Json::object(), 1024) == expected);
   CHECK(keys ==
         Json({{"train_module", {{"optim", {{"fused", true}}}}}, {"data_loader", {{"seed", 1}}}}));
+}
+
+TEST_CASE("parameters that OLMo-core keeps from decay are told where OLMo has a key for them",
+          "[models]") {
+  const auto taken = [](const Json& groups) {
+    Json keys = {{"train_module", {{"optim", optim_of_olmo_core("AdamWConfig")}}}};
+    keys["train_module"]["optim"]["group_overrides"] = groups;
+    const Json ours = take_olmo_core_training(keys, Json::object(), 8).at("optimizer");
+    CHECK(keys["train_module"]["optim"].contains("group_overrides") !=
+          ours.contains("decay_embeddings"));
+    return ours.value("decay_embeddings", Json());
+  };
+  const Json embeddings = {{"params", {"embeddings.weight"}}, {"opts", {{"weight_decay", 0.0}}}};
+  CHECK(taken(nullptr) == true);
+  CHECK(taken(Json::array()) == true);
+  CHECK(taken(Json::array({embeddings})) == false);
+  CHECK(taken(Json::array({embeddings, embeddings})).is_null());
+  CHECK(taken({{{"params", {"lm_head.*"}}, {"opts", {{"weight_decay", 0.0}}}}}).is_null());
+  CHECK(taken({{{"params", {"embeddings.weight"}}, {"opts", {{"lr", 0.0}}}}}).is_null());
+}
+
+TEST_CASE("schedules of OLMo's formulas are told in OLMo's keys, and others stay", "[models]") {
+  const auto taken = [](const Json& schedule) {
+    Json keys = {{"train_module", {{"scheduler", schedule}}}};
+    const Json ours = take_olmo_core_training(keys, Json::object(), 8);
+    CHECK(keys["train_module"].contains("scheduler") != ours.contains("scheduler"));
+    return ours.value("scheduler", Json());
+  };
+  CHECK(taken({{"_CLASS_", "olmo_core.optim.scheduler.CosWithWarmup"},
+               {"warmup", 10},
+               {"t_max", 50},
+               {"units", "tokens"}}) == Json({{"name", "cosine_with_warmup"},
+                                              {"t_warmup", 10},
+                                              {"units", "tokens"},
+                                              {"warmup_min_lr", 0.0},
+                                              {"alpha_f", 0.1},
+                                              {"t_max", 50}}));
+  CHECK(taken({{"_CLASS_", "LinearWithWarmup"}, {"warmup_steps", 3}, {"alpha_f", 0.0}})
+            .at("alpha_f") == 0.0);
+  CHECK_FALSE(taken({{"_CLASS_", "ConstantWithWarmup"}, {"warmup", 3}}).contains("alpha_f"));
+  CHECK(taken({{"_CLASS_", "CosWithWarmup"}, {"warmup_fraction", 0.1}}).is_null());
+  CHECK(taken({{"_CLASS_", "WSD"}, {"warmup", 3}}).is_null());
+  CHECK(taken({{"_CLASS_", "CosWithWarmup"}, {"warmup", 3}, {"lr_field", "x"}}).is_null());
+}
+
+TEST_CASE("the precision of a train module is told where OLMo has one for it", "[models]") {
+  const auto precision = [](Json module, const Json& model = Json::object()) {
+    module["_CLASS_"] = "olmo_core.train.train_module.TransformerTrainModuleConfig";
+    Json keys = {{"train_module", module}};
+    return take_olmo_core_training(keys, model, 8).value("precision", Json());
+  };
+  CHECK(precision({{"max_grad_norm", 1.0}}) == "fp32");
+  CHECK(precision({{"dp_config", {{"param_dtype", "bfloat16"}, {"reduce_dtype", "float32"}}}}) ==
+        "amp_bf16");
+  CHECK(precision({{"autocast_precision", "bfloat16"}}) == "amp_bf16");
+  CHECK(precision({{"dp_config", {{"param_dtype", "bfloat16"}, {"reduce_dtype", "bfloat16"}}}})
+            .is_null());
+  CHECK(precision({{"autocast_precision", "float16"}}).is_null());
+  CHECK(precision({{"float8_config", {{"enabled", true}}}}).is_null());
+  CHECK(precision({{"max_grad_norm", 1.0}}, {{"dtype", "bfloat16"}}).is_null());
+}
+
+TEST_CASE("what an experiment of OLMo-core's usual classes does not state is known", "[models]") {
+  Json keys = Json::parse(R"({
+    "train_module": {"_CLASS_": "TransformerTrainModuleConfig", "z_loss_multiplier": 1e-5,
+                     "label_ignore_index": -100},
+    "trainer": {"_CLASS_": "TrainerConfig", "max_duration": {"value": 60, "unit": "tokens"}},
+    "data_loader": {"_CLASS_": "NumpyDataLoaderConfig", "type": "numpy", "seed": 7},
+    "dataset": {"_CLASS_": "NumpyFSLDatasetConfig", "dtype": "uint16",
+                "tokenizer": {"_CLASS_": "TokenizerConfig", "identifier": "a/b"}}})");
+  CHECK(take_olmo_core_training(keys, Json::object(), 8) == Json::parse(R"({
+    "precision": "fp32", "softmax_auxiliary_loss": true, "auxiliary_loss_multiplier": 1e-5,
+    "max_duration": "60T", "reset_optimizer_state": false, "tokenizer": {"identifier": "a/b"},
+    "data": {"generate_attention_mask": false, "shuffle": true, "memmap_dtype": "uint16"}})"));
+  CHECK(keys == Json::parse(R"({"train_module": {}, "trainer": {}, "data_loader": {"seed": 7},
+                                "dataset": {"tokenizer": {}}})"));
 }
 
 TEST_CASE("attention within documents is told in OLMo's key where documents begin as OLMo's do",
@@ -42,7 +120,7 @@ TEST_CASE("attention within documents is told in OLMo's key where documents begi
           {"dataset", {{"generate_doc_lengths", keeps}, {"tokenizer", {{"bos_token_id", bos}}}}}};
       INFO(keys.dump());
       const bool is_told = !keeps || bos.is_null();
-      const Json ours = take_olmo_core_training(keys, 8);
+      const Json ours = take_olmo_core_training(keys, Json::object(), 8);
       CHECK(ours == (is_told ? Json{{"data", {{"generate_doc_lengths", keeps}}}} : Json::object()));
       CHECK(keys.at("dataset").contains("generate_doc_lengths") != is_told);
     }
@@ -54,7 +132,7 @@ TEST_CASE("an optimizer that updates in another way keeps its keys", "[models]")
       {"train_module", {{"optim", optim_of_olmo_core("olmo_core.optim.SkipStepAdamWConfig")}}},
       {"data_loader", {{"global_batch_size", 4095}}}};
   const Json before = keys;
-  CHECK(take_olmo_core_training(keys, 1024).empty());
+  CHECK(take_olmo_core_training(keys, Json::object(), 1024).empty());
   CHECK(keys == before);
   Json arguments = {{"optim", "adafactor"}, {"learning_rate", 1e-3}};
   CHECK(take_transformers_training(arguments).empty());
@@ -76,7 +154,7 @@ TEST_CASE("keys that are not there, or of another shape, are left alone", "[mode
         R"({"dataset": {"generate_doc_lengths": "yes"}})", R"({"optim": 3, "adam_beta1": 0.9})"}) {
     INFO(text);
     Json keys = Json::parse(text);
-    CHECK(take_olmo_core_training(keys, 8).empty());
+    CHECK(take_olmo_core_training(keys, Json::object(), 8).empty());
     CHECK(take_transformers_training(keys).empty());
     CHECK(keys == Json::parse(text));
   }

@@ -114,7 +114,7 @@ TEST_CASE("limits of the gradient norm are one if they are for gradients of one 
   const auto excused = [&] {
     Gate gate = gate_of(a, b);
     REQUIRE(gate.has(MismatchClass::kConfound));
-    excuse_clipping(gate, a, b);
+    excuse_gradient_scale(gate, a, b);
     return !gate.has(MismatchClass::kConfound);
   };
   CHECK_FALSE(excused());
@@ -122,6 +122,16 @@ TEST_CASE("limits of the gradient norm are one if they are for gradients of one 
   CHECK(excused());
   a.steps.loss_factor = 1.25;
   CHECK_FALSE(excused());
+}
+
+TEST_CASE("how weights are drawn is nothing to runs that began with the same ones", "[report]") {
+  store::RecordedRun a = a_run(), b = a_run(R"({"model":{"d_model":8,"init_fn":"mitchell"}})");
+  CHECK_FALSE(gate_of(a, b).has(MismatchClass::kFatal));
+  b.state_hashes.clear();
+  Gate gate = gate_of(a, b);
+  CHECK(gate.has(MismatchClass::kFatal));
+  excuse_drawing(gate);
+  CHECK_FALSE(gate.has(MismatchClass::kFatal));
 }
 
 TEST_CASE("other label masks are fatal", "[report]") {

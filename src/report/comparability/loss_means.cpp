@@ -33,9 +33,9 @@ std::string told_means(const store::RecordedRun& tokens, const store::RecordedRu
   const std::string whole = std::to_string(*length), labelled = std::to_string(*length - 1);
   return means + ": here losses and gradient norms of " + tokens.label + " are times " + whole +
          "/" + labelled +
-         ", as means over labels. Its `max_grad_norm` cuts gradients without that "
-         "factor: it does what " +
-         labels.label + "'s does if it is " + labelled + "/" + whole + " of it.";
+         ", as means over labels. Its `max_grad_norm` and `optimizer.eps` act on gradients without "
+         "that factor: they do what those of " +
+         labels.label + " do if they are " + labelled + "/" + whole + " of them.";
 }
 
 }  // namespace
