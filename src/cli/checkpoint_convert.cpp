@@ -18,13 +18,14 @@ void add_checkpoint_import(const Command& checkpoint) {
           "FOLDER", options.source,
           "Hugging Face (config.json, *.safetensors or *.bin; OLMo 1, 2 or 3), OLMo (config.yaml, "
           "model.safetensors or model.pt and, if they are there, optim.* and train.pt; or what its "
-          "trainer saved in shards) or OLMo-core (config.json, model_and_optim)")
+          "trainer saved in shards) or OLMo-core (config.json, model_and_optim, train)")
       .required();
   command.option("--to DIR", options.to, kToHelp).required();
   command.json(options.json);
   command.footer(
       "The new folder is a run directory with weights only (step0): eval, inspect, verify, diff "
-      "and load_weights take it. With the state of OLMo's optimizer it is a whole checkpoint "
+      "and load_weights take it. With the state of AdamW, of OLMo or OLMo-core, it is a whole "
+      "checkpoint "
       "(step N), which load_path takes, too. Nothing has to be imported to be evaluated.\n"
       "Example: olmo-harness checkpoint import OLMo-2-0425-1B --to runs/olmo2-1b");
   command.action([&options] { return compute::import_checkpoint(options); });

@@ -23,8 +23,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kJsonConfig[] = "config.json";
-
 [[noreturn]] void fail(const fs::path& path, const std::string& what) {
   throw Error(ErrorKind::kInput, path.string() + ": " + what);
 }

@@ -32,7 +32,8 @@ enum class ModelFormat {
 /// olmo-harness, hf-olmo, hf-olmo2, hf-olmo3, hf_olmo, olmo, olmo-core.
 std::string to_string(ModelFormat format);
 
-inline constexpr const char* kOlmoConfig = "config.yaml";
+/// The config of OLMo's own folder, and of any other.
+inline constexpr const char *kOlmoConfig = "config.yaml", *kJsonConfig = "config.json";
 
 /// A model on disk, recognised and described; its weights have not been read.
 struct ModelFiles {

@@ -40,6 +40,9 @@ Path path_of(const std::string& name, bool is_key) {
   return path;
 }
 
+/// The tensors whose rows are a parameter's: itself, unless a map of names says otherwise.
+using Parts = std::vector<model::HfMapping::Part>;
+
 /// The state of each parameter.
 class States {
  public:
@@ -56,8 +59,25 @@ class States {
       tensors.push_back(&tensor);
     }
     parameters = model::plain_names(std::move(parameters));
-    for (std::size_t i = 0; i < tensors.size(); ++i)
-      tensors_[{parts[i], parameters[i]}] = tensors[i];
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const std::string name = model::hf_name_of_olmo_core(parameters[i]);
+      is_of_olmo_core_ = is_of_olmo_core_ || name != parameters[i];
+      tensors_[{parts[i], name}] = tensors[i];
+    }
+  }
+
+  /// OLMo-core has queries, keys and values, and the halves of SwiGLU, in tensors of their own.
+  [[nodiscard]] std::vector<Parts> parts_of(const model::ModelConfig& config) const {
+    std::vector<Parts> parts;
+    if (is_of_olmo_core_) {
+      for (auto& mapping : model::hf_name_map(config)) parts.push_back(std::move(mapping.parts));
+    } else {
+      for (const auto& spec : model::parameter_specs(config)) {
+        const std::int64_t rows = spec.shape.front();
+        parts.push_back({{spec.name, rows}});
+      }
+    }
+    return parts;
   }
 
   [[nodiscard]] bool is_empty() const { return tensors_.empty(); }
@@ -66,24 +86,38 @@ class States {
   }
 
   /// In fp32.
-  [[nodiscard]] at::Tensor take(const std::string& part, const model::ParameterSpec& spec,
+  [[nodiscard]] at::Tensor take(const std::string& part, const std::string& name,
                                 const std::vector<std::int64_t>& shape) const {
-    const auto found = tensors_.find({part, spec.name});
+    const auto found = tensors_.find({part, name});
     if (found == tensors_.end())
-      fail(part, spec.name,
+      fail(part, name,
            "is missing: expected the state of AdamW, by the parameters' names or with the "
            "`param_groups` that name them");
     at::Tensor tensor = store::read_tensor(*found->second);
-    if (tensor.scalar_type() != at::kFloat) fail(part, spec.name, "is not F32");
+    if (tensor.scalar_type() != at::kFloat) fail(part, name, "is not F32");
     if (tensor.sizes() != at::IntArrayRef(shape))
-      fail(part, spec.name, "has another shape than the config asks for");
+      fail(part, name, "has another shape than the config asks for");
     return tensor;
   }
 
-  [[nodiscard]] std::int64_t take_step(const model::ParameterSpec& spec) const {
-    const double value = host_value<float>(take("step", spec, {}));
+  /// Of a whole parameter, whose rows lie in `parts`, one behind the other.
+  [[nodiscard]] at::Tensor take_rows(const std::string& part, const Parts& parts,
+                                     std::vector<std::int64_t> shape) const {
+    if (parts.size() == 1) return take(part, parts.front().name, shape);
+    at::Tensor whole = new_tensor(shape, at::kFloat);
+    std::int64_t begin = 0;
+    for (const auto& [name, count] : parts) {
+      shape.front() = count;
+      whole.narrow(0, begin, count).copy_(take(part, name, shape));
+      begin += count;
+    }
+    return whole;
+  }
+
+  [[nodiscard]] std::int64_t take_step(const std::string& name) const {
+    const double value = host_value<float>(take("step", name, {}));
     if (!(value >= 0 && value <= kMostUpdates) || std::floor(value) != value)
-      fail("step", spec.name, "is no number of updates up to 16777216");
+      fail("step", name, "is no number of updates up to 16777216");
     return static_cast<std::int64_t>(value);
   }
 
@@ -96,6 +130,7 @@ class States {
   store::StoredTensors stored_;
   std::string where_;
   std::map<std::pair<std::string, std::string>, const store::StoredTensor*> tensors_;
+  bool is_of_olmo_core_ = false;
 };
 
 store::StoredTensors stored_in(store::TensorFile file) {
@@ -140,27 +175,32 @@ std::optional<States> open_states(const fs::path& folder) {
 
 }  // namespace
 
+bool holds_olmo_optimizer(const fs::path& folder) { return open_states(folder).has_value(); }
+
 std::optional<OlmoOptimizer> read_olmo_optimizer(const fs::path& folder,
                                                  const model::ModelConfig& config) {
   const auto states = open_states(folder);
   if (!states) return std::nullopt;
   OlmoOptimizer state;
   const auto specs = model::parameter_specs(config);
-  for (const auto& spec : specs) {
-    const std::int64_t step = states->take_step(spec);
-    if (&spec == &specs.front()) state.step = step;
-    if (step != state.step)
-      states->fail("step", spec.name,
-                   "is " + std::to_string(step) + ", and of the first parameter " +
-                       std::to_string(state.step));
+  const auto parts = states->parts_of(config);
+  state.step = states->take_step(parts.front().front().name);
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const auto& spec = specs[i];
+    for (const auto& [name, rows] : parts[i])
+      if (const std::int64_t step = states->take_step(name); step != state.step)
+        states->fail("step", name,
+                     "is " + std::to_string(step) + ", and of the first parameter " +
+                         std::to_string(state.step));
     at::Tensor updates = new_tensor({}, at::kLong);
-    mutable_host_span<std::int64_t>(updates).front() = step;
+    mutable_host_span<std::int64_t>(updates).front() = state.step;
     state.tensors.push_back({"step/" + spec.name, updates});
     for (const std::string part : {"exp_avg", "exp_avg_sq"})
-      state.tensors.push_back({part + "/" + spec.name, states->take(part, spec, spec.shape)});
+      state.tensors.push_back(
+          {part + "/" + spec.name, states->take_rows(part, parts[i], spec.shape)});
     const std::string average = "grad_norm_exp_avg";  // under max_grad_norm_ratio
     if (states->has(average, spec.name))
-      state.tensors.push_back({average + "/" + spec.name, states->take(average, spec, {})});
+      state.tensors.push_back({average + "/" + spec.name, states->take(average, spec.name, {})});
   }
   return state;
 }

@@ -9,6 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/compute/policy.h"
+
 namespace olmo::models {
 namespace {
 
@@ -151,7 +153,7 @@ void move_precision(Json& keys, const Json& model, Json& ours) {
   const bool is_bf16 = is_or_absent(module, "autocast_precision", "bfloat16") &&
                        is_or_absent(parallel, "param_dtype", "bfloat16");
   if (!is_fp32 && !is_bf16) return;
-  ours["precision"] = is_fp32 ? "fp32" : "amp_bf16";
+  ours["precision"] = to_string(is_fp32 ? Precision::kFp32 : Precision::kAmpBf16);
   module.erase("autocast_precision");
   for (const char* key : {"param_dtype", "reduce_dtype"}) parallel.erase(key);
 }

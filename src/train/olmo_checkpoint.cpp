@@ -3,15 +3,18 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <limits>
 #include <map>
 
 #include <nlohmann/json.hpp>
 
 #include "config/as_input.h"
+#include "config/key_table.h"
 #include "core/error.h"
 #include "core/files/input_file.h"
 #include "models/olmo_optimizer.h"
 #include "models/read_weights.h"
+#include "models/told_model.h"
 #include "store/foreign/torch_file.h"
 
 namespace olmo::train {
@@ -78,6 +81,80 @@ OlmoState read_counters(const fs::path& folder, std::int64_t steps,
   return saved;
 }
 
+/// OLMo-core's config in OLMo's keys. SkipStepAdamW is AdamW but for the steps that it leaves out;
+/// the order of the data is drawn as OLMo's, from seed + epoch, but that epochs count from 1.
+config::TrainConfig read_experiment(const fs::path& file) {
+  const Json experiment = read_json_file(file);
+  const auto told = models::read_told_model(experiment);
+  if (!told) throw Error(ErrorKind::kInput, file.string() + ": tells no model");
+  Json keys = Json::parse(told->in_olmo_keys);
+  keys.erase(config::kOlmoCore);
+  const auto at = [&](const char* place) {
+    const Json::json_pointer pointer(place);
+    return experiment.contains(pointer) ? experiment[pointer] : Json();
+  };
+  keys["optimizer"]["name"] = "adamw";
+  for (const auto& [theirs, ours] : {std::pair{"lr", "learning_rate"},
+                                     {"betas", "betas"},
+                                     {"eps", "eps"},
+                                     {"weight_decay", "weight_decay"}})
+    if (Json value = at((std::string("/train_module/optim/") + theirs).c_str()); !value.is_null())
+      keys["optimizer"][ours] = std::move(value);
+  if (const Json seed = at("/data_loader/seed");
+      seed.is_number_integer() && seed < std::numeric_limits<std::int64_t>::max())
+    keys["data"]["seed"] = seed.get<std::int64_t>() + 1;
+  return config::as_input([&] {
+    return config::parse_config(json_text(keys), file.string() + ", in OLMo's keys").config;
+  });
+}
+
+constexpr char kCoreCounters[] = "train/rank0.pt";
+
+/// What OLMo-core's trainer had counted, and its data loader, which counts epochs from 1.
+OlmoState read_core_counters(const fs::path& folder, const config::TrainConfig& config) {
+  const fs::path file = folder / kCoreCounters;
+  const store::TorchFile trainer(file);
+  const auto numbers = trainer.root().integers();
+  const auto* loader = trainer.root().find("data_loader");
+  const auto loaded =
+      loader == nullptr ? std::map<std::string, std::int64_t>() : loader->integers();
+  const auto counter = [&](const auto& counters, const char* key) {
+    const auto found = counters.find(key);
+    if (found != counters.end() && found->second >= 0 && found->second <= kMostCounted)
+      return found->second;
+    throw Error(ErrorKind::kInput,
+                file.string() + ": holds no `" + key + "` from 0 to 2^53, as OLMo-core writes it");
+  };
+  OlmoState saved;
+  saved.counters = kCoreCounters;
+  saved.state.step = counter(numbers, "global_step");
+  saved.state.tokens = counter(numbers, "global_train_tokens_seen");
+  const auto epoch = std::max<std::int64_t>(counter(loaded, "epoch"), 1) - 1;
+  saved.position = {.step = static_cast<std::uint64_t>(saved.state.step),
+                    .epoch = static_cast<std::uint64_t>(epoch),
+                    .instance = static_cast<std::uint64_t>(counter(loaded, "tokens_processed") /
+                                                           config.model.max_sequence_length)};
+  return saved;
+}
+
+/// Why AdamW cannot go on from what OLMo-core saved; empty: it can, as far as its files are sound.
+std::string unfit(const fs::path& folder) {
+  const Json experiment = read_json_file(folder / models::kJsonConfig);
+  const Json::json_pointer optim("/train_module/optim");
+  const Json settings = experiment.contains(optim) ? experiment[optim] : Json();
+  const Json of_class = settings.is_object() ? settings.value("_CLASS_", Json()) : Json();
+  if (!of_class.is_string() || !of_class.get<std::string>().ends_with("AdamWConfig"))
+    return "its `train_module.optim` is of " + json_text(of_class) + ", and no AdamWConfig";
+  if (!is_there(folder / kCoreCounters)) return std::string(kCoreCounters) + " is not there";
+  return "";
+}
+
+/// SkipStepAdamW did not count its updates before its `step_increment_bugfix`: its moments with
+/// AdamW's correction for a first update would be ten times as large. Steps that it skips are few.
+bool counts_updates(const models::OlmoOptimizer& optimizer, const OlmoState& saved) {
+  return optimizer.step >= saved.state.step / 2;
+}
+
 /// A digest of everything that a training takes over.
 Digest digest_of(const store::CheckpointContents& contents) {
   Sha256 hash;
@@ -90,27 +167,34 @@ Digest digest_of(const store::CheckpointContents& contents) {
 
 }  // namespace
 
-std::optional<OlmoState> add_olmo_state(const models::ModelFiles& source,
-                                        store::CheckpointContents& contents) {
-  if (source.format != models::ModelFormat::kOlmo) return std::nullopt;
+TakenState add_olmo_state(const models::ModelFiles& source, store::CheckpointContents& contents) {
+  const bool of_core = source.format == models::ModelFormat::kOlmoCore;
+  if (!of_core && source.format != models::ModelFormat::kOlmo) return {};
+  if (of_core && models::holds_olmo_optimizer(source.path))
+    if (std::string why = unfit(source.path); !why.empty()) return {{}, std::move(why)};
   auto optimizer = models::read_olmo_optimizer(source.path, source.config);
-  if (!optimizer) return std::nullopt;
-  const fs::path file = source.path / models::kOlmoConfig;
-  const config::TrainConfig config = read_config(file);
+  if (!optimizer) return {};
+  const fs::path file = source.path / (of_core ? models::kJsonConfig : models::kOlmoConfig);
+  const config::TrainConfig config = of_core ? read_experiment(file) : read_config(file);
   if (config.optimizer.name != "adamw")
     throw Error(ErrorKind::kInput, file.string() + ": `optimizer.name` is " +
                                        config.optimizer.name + ", expected adamw");
+  OlmoState saved = of_core ? read_core_counters(source.path, config)
+                            : read_counters(source.path, optimizer->step, config);
+  if (of_core && !counts_updates(*optimizer, saved))
+    return {{},
+            "it counts " + std::to_string(optimizer->step) + " updates in " +
+                std::to_string(saved.state.step) + " steps"};
   contents.kind = store::CheckpointKind::kFull;
   contents.config = to_json(config);
   contents.optim = std::move(optimizer->tensors);
   contents.optim_state = to_json(optim::ClipLimits{
       .max_grad_norm = config.max_grad_norm, .max_grad_norm_ratio = config.max_grad_norm_ratio});
-  OlmoState saved = read_counters(source.path, optimizer->step, config);
   saved.state.chain = digest_of(contents);
   saved.run_id = "imported-" + saved.state.chain.hex().substr(0, 8);
   contents.trainer = to_json(saved.state, saved.run_id, config, config::batch_config(config).begin,
                              saved.position);
-  return saved;
+  return {std::move(saved), ""};
 }
 
 }  // namespace olmo::train

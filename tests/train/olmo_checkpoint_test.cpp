@@ -4,8 +4,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/files/input_file.h"
 #include "core/files/json.h"
 #include "models/convert_model.h"
+#include "store/checkpoint/checkpoint.h"
 #include "store/runs/recorded_run.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
@@ -23,12 +25,16 @@ namespace {
 const fs::path kGolden = OLMO_TEST_DATA "/train/olmo_checkpoint";
 
 /// What OLMo's checkpoint at `from` becomes.
-std::optional<OlmoState> import_to(const fs::path& to, const fs::path& from = kGolden) {
-  std::optional<OlmoState> state;
+TakenState taken_to(const fs::path& to, const fs::path& from) {
+  TakenState taken;
   models::import_model(from, to, [&](const auto& source, auto& contents) {
-    state = add_olmo_state(source, contents);
+    taken = add_olmo_state(source, contents);
   });
-  return state;
+  return taken;
+}
+
+std::optional<OlmoState> import_to(const fs::path& to, const fs::path& from = kGolden) {
+  return taken_to(to, from).state;
 }
 
 }  // namespace
@@ -60,6 +66,84 @@ TEST_CASE("a training goes on from OLMo's own checkpoint as OLMo does", "[train]
     CHECK(run.steps.loss[i] == Approx(step.at("ce_loss").get<double>()).margin(3e-6));
     CHECK(run.steps.grad_norm[i] == Approx(step.at("total_grad_norm").get<double>()).epsilon(1e-5));
   }
+}
+
+TEST_CASE("a training goes on from OLMo-core's checkpoint as OLMo-core does", "[train]") {
+  const fs::path golden = OLMO_TEST_DATA "/train/olmo_core_checkpoint";
+  const test::TemporaryDirectory folder;
+  const auto saved = import_to(folder / "core", golden);
+  REQUIRE(saved);
+  CHECK(saved->state.step == 8);
+  CHECK(saved->state.tokens == 8 * 8 * 32);
+  CHECK(saved->position == DataPosition{8, 1, 16});
+  write_reference_tokens(folder / "tokens.npy");
+  const fs::path checkpoint = folder / "core/step8";
+  std::ofstream(folder / "config.json") << store::CheckpointReader(checkpoint).config().dump();
+  const auto loaded = config::load_config(
+      folder / "config.json", {"data.paths=[" + (folder / "tokens.npy").string() + "]", "threads=1",
+                               "device_train_microbatch_size=4", "load_path=" + checkpoint.string(),
+                               "save_interval=null", "tokenizer.identifier=none"});
+  const auto ended = run_session(loaded, {folder / "run", {}, {}, "test"});
+  const auto db = store::RunDb::open(ended.database, store::OpenMode::kReadOnly);
+  const auto steps = store::read_run(db.records(), ended.run_id).steps;
+  const Json after = read_json_file(golden / "after.json");
+  REQUIRE(steps.size() == after.size());
+  constexpr double kLabels = 31.0 / 32;  // of the tokens, which gradients are means over here
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    const Json& step = after[i];
+    CHECK(steps.step[i] == step.at("step"));
+    CHECK(steps.tokens[i] == step.at("tokens"));
+    CHECK(steps.lr[i] == Approx(step.at("lr").get<double>()).epsilon(1e-12));
+    CHECK(steps.loss_per_label[i] == Approx(step.at("ce_loss").get<double>()).margin(3e-6));
+    CHECK(steps.grad_norm[i] ==
+          Approx(step.at("total_grad_norm").get<double>() * kLabels).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("of OLMo-core's checkpoints that AdamW cannot go on from the weights are taken",
+          "[train]") {
+  const auto left_out = [](const auto& change) {
+    const test::TemporaryDirectory folder;
+    fs::copy(OLMO_TEST_DATA "/train/olmo_core_checkpoint", folder / "from",
+             fs::copy_options::recursive);
+    change(folder / "from");
+    const auto taken = taken_to(folder / "to", folder / "from");
+    CHECK_FALSE(taken.state);
+    CHECK(fs::exists(folder / "to/step0"));
+    return taken.left_out;
+  };
+  const auto with_optim = [](const Json& changes) {
+    return [changes](const fs::path& folder) {
+      Json config = read_json_file(folder / "config.json");
+      config["train_module"]["optim"].update(changes);
+      std::ofstream(folder / "config.json") << config.dump();
+    };
+  };
+  CHECK_THAT(left_out(with_optim({{"_CLASS_", "a.LionConfig"}})), Contains("a.LionConfig"));
+  const std::string many(
+      "\x80\x02}(X\x0b\0\0\0global_stepMd\0X\x18\0\0\0global_train_tokens_seenK\x01"
+      "X\x0b\0\0\0data_loader}(X\x05\0\0\0epochK\x01X\x10\0\0\0tokens_processedK\x01uu.",
+      110);
+  CHECK_THAT(
+      left_out([&](const fs::path& folder) {
+        test::write_zip(folder / "train/rank0.pt", {{"archive/data.pkl", many}}, ZIP_CM_STORE);
+      }),
+      Contains("counts 9 updates in 100 steps"));
+  CHECK_THAT(left_out([](const fs::path& folder) { fs::remove_all(folder / "train"); }),
+             Contains("train/rank0.pt is not there"));
+  const test::TemporaryDirectory folder;
+  CHECK(taken_to(folder / "to", OLMO_TEST_DATA "/train/olmo_core/olmo2").left_out.empty());
+}
+
+TEST_CASE("counters that OLMo-core did not write are refused", "[train]") {
+  const test::TemporaryDirectory folder;
+  fs::copy(OLMO_TEST_DATA "/train/olmo_core_checkpoint", folder / "from",
+           fs::copy_options::recursive);
+  test::write_zip(folder / "from/train/rank0.pt", {{"archive/data.pkl", "\x80\x02}."}},
+                  ZIP_CM_STORE);
+  CHECK_THROWS_WITH(import_to(folder / "to", folder / "from"),
+                    Contains("holds no `global_step` from 0"));
+  CHECK_FALSE(fs::exists(folder / "to"));
 }
 
 TEST_CASE("what OLMo saved in shards becomes what it saved whole", "[train]") {

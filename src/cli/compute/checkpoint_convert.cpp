@@ -17,9 +17,9 @@ namespace olmo::cli::compute {
 namespace {
 
 /// What an imported checkpoint of OLMo's has beside its weights.
-using State = std::optional<train::OlmoState>;
+using train::TakenState;
 
-Json to_json(const State& state) {
+Json to_json(const std::optional<train::OlmoState>& state) {
   if (!state) return nullptr;
   return {{"step", state->state.step},
           {"tokens", state->state.tokens},
@@ -28,7 +28,11 @@ Json to_json(const State& state) {
           {"counters", state->counters.empty() ? "reckoned" : state->counters}};
 }
 
-void print(const State& state) {
+void print(const TakenState& taken) {
+  if (!taken.left_out.empty())
+    std::cout << "without the optimizer's state, for " << safe_line(taken.left_out)
+              << ": load_weights takes it\n";
+  const auto& state = taken.state;
   if (!state) return;
   std::cout << "with the optimizer's state after step " << state->state.step
             << ": load_path takes it\ncounters"
@@ -39,7 +43,7 @@ void print(const State& state) {
 }
 
 void print(const models::ConvertedModel& converted, const ConvertOptions& options,
-           const State& state = {}) {
+           const TakenState& taken = {}) {
   const auto& source = converted.source;
   const auto parameters = model::count_parameters(source.config).total;
   if (options.json) {
@@ -50,7 +54,8 @@ void print(const models::ConvertedModel& converted, const ConvertOptions& option
                          {"bytes", converted.bytes},
                          {"parameters", parameters},
                          {"weights_digest", converted.weights_digest.hex()},
-                         {"state", to_json(state)},
+                         {"state", to_json(taken.state)},
+                         {"state_left_out", taken.left_out.empty() ? Json() : Json(taken.left_out)},
                          {"tokenizer", or_null(source.tokenizer.file)}};
     std::cout << json_text(result) << '\n';
     return;
@@ -60,7 +65,7 @@ void print(const models::ConvertedModel& converted, const ConvertOptions& option
   for (const auto& file : converted.files) std::cout << "  " << file << '\n';
   std::cout << converted.bytes << " bytes; weights sha256 " << converted.weights_digest.hex()
             << '\n';
-  print(state);
+  print(taken);
   if (!source.tokenizer.file) {
     std::cout << "its tokenizer is not on this machine"
               << (source.tokenizer.identifier ? " (" + *source.tokenizer.identifier + ")" : "")
@@ -72,14 +77,14 @@ void print(const models::ConvertedModel& converted, const ConvertOptions& option
 
 int import_checkpoint(const ConvertOptions& options) {
   apply_policy(resolve_policy("portable", "auto", 0));
-  State state;
+  TakenState taken;
   const auto add_state = [&](const auto& source, auto& contents) {
-    state = train::add_olmo_state(source, contents);
+    taken = train::add_olmo_state(source, contents);
   };
   const auto converted = during("copying the weights of " + options.source, [&] {
     return models::import_model(options.source, options.to, add_state);
   });
-  print(converted, options, state);
+  print(converted, options, taken);
   return 0;
 }
 
