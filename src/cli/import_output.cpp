@@ -85,6 +85,12 @@ void add_notes(const StepLog& log, std::vector<std::string>& notes) {
         " the log goes back");
 }
 
+bool skips_steps(const StepLog& log) {
+  return log.steps_known && std::ranges::adjacent_find(log.steps, [](const auto& a, const auto& b) {
+                              return b.position > a.position + 1;
+                            }) != log.steps.end();
+}
+
 /// W&B wraps each key as `{desc: …, value: …}`.
 bool is_wrapped(const Json& value) {
   if (!value.is_object() || !value.contains("value")) return false;
@@ -200,8 +206,7 @@ nlohmann::ordered_json mapping_json(const StepLog& log) {
 
 std::vector<std::string> import_notes(const std::vector<StepLog>& logs,
                                       const import::StepLogOptions& options,
-                                      import::FileOrder order,
-                                      const std::optional<LossMean>& loss_mean) {
+                                      import::FileOrder order, const LossMeaning& losses) {
   std::vector<std::string> notes;
   if (logs.size() > 1) {
     std::string files;
@@ -226,9 +231,13 @@ std::vector<std::string> import_notes(const std::vector<StepLog>& logs,
   if (first.columns.contains("tokens_per_second_per_device") &&
       !first.columns.contains("tokens_per_second") && !options.devices)
     notes.emplace_back("throughput is of one device; --devices N makes the run's of it");
-  if (!loss_mean)
+  if (!losses.mean)
     notes.emplace_back(
         "whether the losses are means over labels or over tokens is not known (--loss-mean)");
+  if (!losses.span && skips_steps(first))
+    notes.emplace_back(
+        "whether a loss is that of its step or the mean since the row before is not known "
+        "(--loss-span)");
   for (const auto& log : logs) add_notes(log, notes);
   return notes;
 }

@@ -48,7 +48,6 @@ nlohmann::ordered_json mapping_json(const import::StepLog& log);
 /// each.
 std::vector<std::string> import_notes(const std::vector<import::StepLog>& logs,
                                       const import::StepLogOptions& options,
-                                      import::FileOrder order,
-                                      const std::optional<LossMean>& loss_mean);
+                                      import::FileOrder order, const LossMeaning& losses);
 
 }  // namespace olmo::cli

@@ -32,7 +32,7 @@ struct RunsImportArguments {
   std::string database, name, config, metadata, run, weights_digest;
   std::string format = "auto";
   std::string metric = "acc";
-  std::string loss_mean;
+  std::string loss_mean, loss_span;
   std::vector<std::string> map, keep, tags;
   std::optional<std::int64_t> tokens_per_step, devices, step;
   bool as_given = false;
@@ -133,6 +133,22 @@ ForeignConfig config_of(const import::WandbRun& told) {
   return foreign_config(told.is_export ? config::with_unstated_keys(told.config) : told.config);
 }
 
+/// As stated, else as the log tells.
+LossMeaning meaning_of(const import::StepLog& log, const ForeignConfig& config,
+                       const RunsImportArguments& options) {
+  return {.mean = options.loss_mean.empty() ? import::loss_mean_of(log, config.text)
+                                            : parse_loss_mean(options.loss_mean),
+          .span = options.loss_span.empty() ? import::loss_span_of(log)
+                                            : parse_loss_span(options.loss_span)};
+}
+
+std::string meaning_text(const LossMeaning& losses) {
+  std::string text;
+  if (losses.mean) text += std::string(", losses are means over ") + to_string(*losses.mean);
+  if (losses.span == LossSpan::kInterval) text += ", each of all steps since the row before";
+  return text;
+}
+
 void import_steps(const RunsImportArguments& options) {
   const auto reading = reading_of(options);
   std::vector<import::StepLog> logs;
@@ -144,14 +160,12 @@ void import_steps(const RunsImportArguments& options) {
       options.config.empty() && told ? config_of(*told) : read_foreign_config(options.config);
   const std::string machine =
       options.metadata.empty() && told ? told->machine : read_foreign_machine(options.metadata);
-  const auto loss_mean = options.loss_mean.empty() ? import::loss_mean_of(logs.front(), config.text)
-                                                   : parse_loss_mean(options.loss_mean);
-  const auto notes = import_notes(logs, reading, order, loss_mean);
+  const LossMeaning losses = meaning_of(logs.front(), config, options);
+  const auto notes = import_notes(logs, reading, order, losses);
   auto result = describe(logs, notes, order);
-  result[kLossMean] = loss_mean ? nlohmann::ordered_json(to_string(*loss_mean)) : nullptr;
-  const std::string extent =
-      extent_text(result) +
-      (loss_mean ? std::string(", losses are means over ") + to_string(*loss_mean) : "");
+  result[kLossMean] = losses.mean ? nlohmann::ordered_json(to_string(*losses.mean)) : nullptr;
+  result[kLossSpan] = losses.span ? nlohmann::ordered_json(to_string(*losses.span)) : nullptr;
+  const std::string extent = extent_text(result) + meaning_text(losses);
   if (!options.json) print_mappings(logs);
   for (const auto& note : notes) log_line("note: " + note);
   if (config.translated)
@@ -173,7 +187,7 @@ void import_steps(const RunsImportArguments& options) {
                                 .command_line = command_line(),
                                 .devices = options.devices,
                                 .machine = machine,
-                                .loss_mean = loss_mean};
+                                .losses = losses};
   const std::string id = during("writing " + options.database,
                                 [&] { return import::write_step_logs(records, logs, run); });
   nlohmann::ordered_json written = {{"run_id", id}, {"database", options.database}};
@@ -262,6 +276,12 @@ void add_runs_import(const Command& runs) {
               "What the losses are means over: labels (T - 1 of an instance of T tokens), or "
               "tokens, as in OLMo from version 0.4 on (default: by names and config)")
       .one_of({to_string(LossMean::kLabels), to_string(LossMean::kTokens)});
+  command
+      .option("--loss-span", options.loss_span,
+              "What the loss of a row is, where not every step is logged: that of its step, or the "
+              "mean of the interval since the row before, as in Hugging Face's trainer (default: "
+              "by names)")
+      .one_of({to_string(LossSpan::kStep), to_string(LossSpan::kInterval)});
   command.number("--tokens-per-step", options.tokens_per_step, {1, std::int64_t{1} << 50},
                  "Tokens of one step, if the log tells only steps or only tokens");
   command.number("--devices", options.devices, kSizes,

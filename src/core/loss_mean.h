@@ -13,17 +13,37 @@ enum class LossMean {
   kTokens,  ///< all tokens, T of an instance: OLMo from version 0.4 on, and this program
 };
 
-/// Where an imported run states it: in the environment of its attempts.
-inline constexpr char kLossMean[] = "loss_mean";
+/// What the loss of a row of a log is a mean over, where not every step is logged.
+enum class LossSpan {
+  kStep,      ///< the row's own step
+  kInterval,  ///< all steps since the row before: Hugging Face's trainer, Megatron's console
+};
+
+/// What is known of a log's losses.
+struct LossMeaning {
+  std::optional<LossMean> mean;
+  std::optional<LossSpan> span;
+};
+
+/// Where an imported run states them: in the environment of its attempts.
+inline constexpr char kLossMean[] = "loss_mean", kLossSpan[] = "loss_span";
 
 constexpr const char* to_string(LossMean mean) {
   return mean == LossMean::kLabels ? "labels" : "tokens";
+}
+constexpr const char* to_string(LossSpan span) {
+  return span == LossSpan::kStep ? "step" : "interval";
 }
 
 /// Nothing for any other word.
 constexpr std::optional<LossMean> parse_loss_mean(std::string_view word) {
   for (const LossMean mean : {LossMean::kLabels, LossMean::kTokens})
     if (word == to_string(mean)) return mean;
+  return std::nullopt;
+}
+constexpr std::optional<LossSpan> parse_loss_span(std::string_view word) {
+  for (const LossSpan span : {LossSpan::kStep, LossSpan::kInterval})
+    if (word == to_string(span)) return span;
   return std::nullopt;
 }
 

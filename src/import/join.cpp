@@ -91,7 +91,8 @@ std::string describe(const StepLog& log, const ImportedRun& run) {
   if (!log.scales.empty()) facts["scales"] = log.scales;
   if (!log.shifts.empty()) facts["shifts"] = log.shifts;
   if (run.devices) facts["device_count"] = *run.devices;
-  if (run.loss_mean) facts[kLossMean] = to_string(*run.loss_mean);
+  if (run.losses.mean) facts[kLossMean] = to_string(*run.losses.mean);
+  if (run.losses.span) facts[kLossSpan] = to_string(*run.losses.span);
   return json_text(facts);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 #include <string_view>
 
 #include <nlohmann/json.hpp>
@@ -24,10 +25,25 @@ constexpr std::array<std::string_view, 10> kOverLabels = {"train/CE loss",
                                                           "reduced_train_loss",
                                                           "train_loss_step"};
 
+/// Names of trainers that log the loss of the step alone: OLMo, OLMo-core, Composer, NeMo,
+/// Lightning, and Megatron where it writes for TensorBoard.
+constexpr std::array<std::string_view, 8> kOfStep = {
+    metric_names::kLoss, "train/CE loss",           "metrics/train/LanguageCrossEntropy",
+    "loss/train/total",  "reduced_train_loss",      "train_loss_step",
+    "lm loss",           "lm-loss-training/lm loss"};
+
 bool has_column(const StepLog& log, std::string_view name) {
   const auto is_it = [&](const std::string& column) { return metric_of(column) == name; };
   return std::ranges::any_of(log.columns, [&](const auto& entry) { return is_it(entry.second); }) ||
          std::ranges::any_of(log.ignored, is_it) || std::ranges::any_of(log.metric_names, is_it);
+}
+
+/// By the names that its trainer logs together.
+bool is_of_hugging_face(const StepLog& log) {
+  const std::string_view loss = metric_of(log.columns.at("loss"));
+  if (loss != "loss" && loss != "train/loss") return false;
+  const std::string folder(loss.substr(0, loss.size() - std::string_view("loss").size()));
+  return has_column(log, folder + "epoch") && has_column(log, folder + "learning_rate");
 }
 
 /// OLMo's config as its trainer gives it to W&B states every key, so that one which is not there is
@@ -45,11 +61,18 @@ std::optional<LossMean> loss_mean_of(const StepLog& log, const std::string& conf
   const std::string_view loss = metric_of(log.columns.at("loss"));
   if (loss == metric_names::kLoss)
     return has_column(log, metric_names::kLossPerLabel) ? LossMean::kTokens : by_version(config);
-  const bool is_hugging_face = has_column(log, "epoch") && has_column(log, "learning_rate");
-  if (log.format == LogFormat::kTorchtitan || (loss == "loss" && is_hugging_face) ||
+  if (log.format == LogFormat::kTorchtitan || is_of_hugging_face(log) ||
       std::ranges::find(kOverLabels, loss) != kOverLabels.end())
     return LossMean::kLabels;
   return std::nullopt;
+}
+
+std::optional<LossSpan> loss_span_of(const StepLog& log) {
+  const std::string_view loss = metric_of(log.columns.at("loss"));
+  const bool is_console_of_megatron = log.format == LogFormat::kMegatron && loss == "lm loss";
+  if (is_console_of_megatron || is_of_hugging_face(log)) return LossSpan::kInterval;
+  return std::ranges::find(kOfStep, loss) == kOfStep.end() ? std::nullopt
+                                                           : std::optional(LossSpan::kStep);
 }
 
 }  // namespace olmo::import

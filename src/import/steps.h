@@ -89,7 +89,7 @@ struct ImportedRun {
   std::string command_line;
   std::optional<std::int64_t> devices = {};
   std::string machine = "{}";  ///< JSON: host, os, gpu, … of where it ran, as far as known
-  std::optional<LossMean> loss_mean = {};
+  LossMeaning losses = {};
 };
 
 /// Writes run, an attempt and an input a file, steps, metrics, events and tags in one transaction;

@@ -7,6 +7,7 @@
 #include "core/text/text.h"
 #include "report/comparability/comparability.h"
 #include "report/comparability/loss_means.h"
+#include "report/comparability/loss_spans.h"
 #include "report/comparability/stated_tokens.h"
 #include "report/decide.h"
 #include "report/evaluations/unlike_scores.h"
@@ -47,7 +48,10 @@ void add_runs(ParityReport& report, const SideRecords& a, const SideRecords& b,
 void make_losses_alike(ParityReport& report) {
   auto found = align_losses(*report.a.run, *report.b.run);
   report.over_labels = found.over_labels;
-  if (!found.caveat.empty()) report.caveats.push_back(std::move(found.caveat));
+  auto spans = align_spans(*report.a.run, *report.b.run);
+  report.mean_spans = std::move(spans.spans);
+  for (auto* caveat : {&found.caveat, &spans.caveat})
+    if (!caveat->empty()) report.caveats.push_back(std::move(*caveat));
 }
 
 /// States what a record does not tell. Against what the other tells it is a mismatch.

@@ -7,6 +7,7 @@
 
 #include "report/claims/claim.h"
 #include "report/claims/verdict.h"
+#include "report/comparability/loss_spans.h"
 #include "report/cost/efficiency.h"
 #include "report/evaluations/evaluation_scores.h"
 #include "report/evaluations/perplexity_comparison.h"
@@ -38,6 +39,7 @@ struct ParityReport {
   NoiseFloor noise;
   std::optional<Trajectory> trajectory;
   bool over_labels = false;  ///< losses were made means over labels (loss_means.h)
+  Spans mean_spans;          ///< losses were made means over these (loss_spans.h); none: no need
   std::optional<TasksComparison> tasks;
   std::optional<Test> checkpoints;  ///< of several steps that were evaluated on both sides
   std::optional<PerplexityComparison> perplexity;

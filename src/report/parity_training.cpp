@@ -6,6 +6,7 @@
 #include "core/text/text.h"
 #include "report/comparability/comparability.h"
 #include "report/comparability/loss_means.h"
+#include "report/comparability/loss_spans.h"
 #include "report/comparability/settings.h"
 #include "report/comparability/stated_tokens.h"
 
@@ -114,6 +115,7 @@ void compare_training(ParityReport& report, const SideRecords& a, const SideReco
   for (Candidate& candidate : candidates) {
     give_candidate_tokens(candidate.run, report, options);
     if (report.over_labels) take_over_labels(candidate.run);
+    if (!report.mean_spans.steps.empty()) take_means(candidate.run, report.mean_spans);
   }
   report.noise =
       noise_floor(*report.a.run, *report.b.run, candidates, tested_stretch(*report.trajectory));

@@ -60,12 +60,14 @@ TEST_CASE("the mapping of a log fits into 80 columns, whatever its names", "[cli
 TEST_CASE("what is not known of a log is said", "[cli]") {
   const Folder folder;
   const auto notes = [&](const std::string& text, const import::StepLogOptions& options = {},
-                         std::optional<LossMean> mean = LossMean::kLabels) {
+                         const LossMeaning& losses = {LossMean::kLabels, LossSpan::kStep}) {
     return cli::import_notes({import::read_step_log(folder.file("a.csv", text), options)}, options,
-                             import::FileOrder::kGiven, mean);
+                             import::FileOrder::kGiven, losses);
   };
-  const auto bare = notes("_step,loss,tps\n1,3,100\n2,,100\n", {}, std::nullopt);
+  const auto bare = notes("_step,loss,tps\n1,3,100\n2,,100\n", {}, {});
   CHECK(holds(bare, "(--loss-mean)"));
+  CHECK_FALSE(holds(bare, "(--loss-span)"));  // of every step
+  CHECK(holds(notes("step,loss\n1,3\n3,3\n", {}, {}), "(--loss-span)"));
   CHECK(holds(bare, "_step counts the calls of wandb.log"));
   CHECK(holds(bare, "the steps are the axis"));
   CHECK(holds(bare, "throughput is of one device"));

@@ -25,6 +25,7 @@ TEST_CASE("trainers whose names tell that they divide by labels are known by the
   CHECK(mean_of("step,my run - train/CE loss") == LossMean::kLabels);
   CHECK(mean_of("step,lm loss") == LossMean::kLabels);
   CHECK(mean_of("step,loss,learning_rate,epoch") == LossMean::kLabels);
+  CHECK(mean_of("step,train/loss,train/learning_rate,train/epoch") == LossMean::kLabels);
   CHECK(loss_mean_of(Log("step:  1  loss: 12.2  grad_norm: 1.3\nstep:  2  loss: 12.1  grad_norm: "
                          "1.3\n")
                          .read(),
@@ -48,4 +49,19 @@ TEST_CASE("a loss whose name anyone may have taken is a mean over nobody knows w
   CHECK_FALSE(mean_of("step,loss"));
   CHECK_FALSE(mean_of("step,ce_loss"));
   CHECK_FALSE(mean_of("step,mine", "{}", {.columns = {{"loss", "mine"}}}));
+}
+
+TEST_CASE("trainers that log the mean since the row before are known by their names", "[import]") {
+  const auto span_of = [](const std::string& header, const std::string& row) {
+    return loss_span_of(Log(header + "\n" + row + "\n", "log.csv").read());
+  };
+  CHECK(span_of("step,loss,learning_rate,epoch", "1,2,3,4") == LossSpan::kInterval);
+  CHECK(span_of("step,train/loss,train/learning_rate,train/epoch", "1,2,3,4") ==
+        LossSpan::kInterval);
+  CHECK(loss_span_of(Log(" iteration 10/ 100 | lm loss: 1.09E+01 | grad norm: 2.1 |\n").read()) ==
+        LossSpan::kInterval);
+  CHECK(span_of("step,train/CE loss", "1,2") == LossSpan::kStep);
+  CHECK(span_of("step,lm loss", "1,2") == LossSpan::kStep);
+  CHECK_FALSE(span_of("step,train/loss", "1,2"));
+  CHECK_FALSE(span_of("step,loss", "1,2"));
 }

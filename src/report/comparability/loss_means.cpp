@@ -59,7 +59,7 @@ bool take_over_labels(store::RecordedRun& run) {
   if (!length) return false;
   store::StepColumns& steps = run.steps;
   steps.loss_factor = static_cast<double>(*length) / static_cast<double>(*length - 1);
-  steps.written_loss = steps.loss;
+  if (steps.written_loss.empty()) steps.written_loss = steps.loss;
   for (auto* column : {&steps.loss, &steps.grad_norm}) multiply(*column, steps.loss_factor);
   return true;
 }

@@ -23,7 +23,7 @@ struct StepColumns {
   std::vector<double> loss_per_label;  ///< ce_loss_per_label, nats; empty: imported
   /// What `loss` and `grad_norm` were multiplied by, so that they compare with another run's.
   double loss_factor = 1;
-  std::vector<double> written_loss;  ///< `loss` before that; empty: the factor is 1
+  std::vector<double> written_loss;            ///< `loss` as recorded; empty: it still is
   std::vector<std::int64_t> masked_instances;  ///< empty: imported
   std::vector<std::int64_t> epoch;             ///< from 0; empty: imported
   std::vector<double> grad_norm;               ///< before clipping
