@@ -156,6 +156,17 @@ TrainConfig read_keys(Findings& findings, ConfigDocument& document, bool is_yaml
   return config;
 }
 
+/// Its experiments have these parts, and none of OLMo's keys of a training.
+void refuse_olmo_core(const ConfigDocument& document) {
+  if (document.root.find("train_module") == nullptr || document.root.find("data_loader") == nullptr)
+    return;
+  throw Error(ErrorKind::kUsage,
+              document.name +
+                  ": is the config of an experiment of OLMo-core, expected keys of OLMo's trainer: "
+                  "`checkpoint import` takes its checkpoints, and of those `checkpoint inspect "
+                  "--config` shows the config in OLMo's keys");
+}
+
 void require_no_errors(Findings& findings) {
   if (!findings.errors.empty())
     throw Error(ErrorKind::kUsage, joined(sorted_texts(std::move(findings.errors)), "\n"));
@@ -165,6 +176,7 @@ void require_no_errors(Findings& findings) {
 
 LoadedConfig read_document(ConfigDocument document, bool is_yaml,
                            const std::vector<std::string>& overrides) {
+  refuse_olmo_core(document);
   LoadedConfig loaded;
   Findings findings{document, apply_overrides(document, overrides)};
   loaded.config = read_keys(findings, document, is_yaml);

@@ -113,6 +113,13 @@ TEST_CASE("an unknown key names the nearest one, with its line", "[config]") {
             "command line: `model.n_headz` is not a key; did you mean `n_heads`?"});
 }
 
+TEST_CASE("the config of an experiment of OLMo-core is told as that", "[config]") {
+  const auto errors = config_errors(R"({"model": {"block": {}}, "train_module": {},
+                                        "data_loader": {}, "dataset": {}})");
+  REQUIRE(errors.size() == 1);
+  CHECK(has(errors, "c.json: is the config of an experiment of OLMo-core"));
+}
+
 TEST_CASE("all errors of a config are reported at once", "[config]") {
   const auto errors = config_errors(R"({
     "model": {"n_heads": "many", "n_layers": 0, "d_modle": 3},
