@@ -51,6 +51,13 @@ bool is_of_model(const std::string& key) {
          config::find_key("model." + key) != nullptr;
 }
 
+/// Of transformers' models, which older versions call otherwise; empty: it is not told.
+std::string dtype_of(const Json& config) {
+  for (const char* key : {"dtype", "torch_dtype"})
+    if (config.contains(key) && config[key].is_string()) return config[key].get<std::string>();
+  return "";
+}
+
 /// A config that has a model of transformers', hf_olmo's or OLMo-core's, with the model, and what
 /// of the training has the same meaning, in OLMo's keys. How weights are drawn is told by hf_olmo's
 /// alone; what the classes of the others do not have is known.
@@ -77,7 +84,7 @@ Json in_olmo_keys(const Json& config, const model::ModelConfig& model) {
     if (of_olmo_core ? key != "model" : !is_of_model(key)) others[key] = value;
   Json result = of_olmo_core
                     ? take_olmo_core_training(others, config["model"], model.max_sequence_length)
-                    : take_transformers_training(others);
+                    : take_transformers_training(others, dtype_of(config));
   result["model"] = std::move(keys);
   result[of_olmo_core ? config::kOlmoCore : config::kTransformers] = std::move(others);
   return result;

@@ -1,6 +1,7 @@
 #include "models/told_training.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <iterator>
 #include <optional>
 #include <span>
@@ -214,6 +215,33 @@ void move_documents(Json& keys, Json& ours) {
   keys["dataset"].erase("generate_doc_lengths");
 }
 
+void erase_keys(Json& keys, std::initializer_list<const char*> names) {
+  for (const char* name : names) keys.erase(name);
+}
+
+/// Of TrainingArguments what has a meaning that does not depend on others. Its schedules other than
+/// `constant` are a step behind OLMo's, and begin with 0.
+void move_arguments(Json& keys, const std::string& dtype, Json& ours) {
+  const auto is = [&](const char* key, const Json& value) {
+    return keys.contains(key) && keys[key] == value;
+  };
+  if (dtype == "float32" && is("fp16", false) && keys.contains("bf16") &&
+      keys["bf16"].is_boolean()) {
+    ours["precision"] = to_string(is("bf16", true) ? Precision::kAmpBf16 : Precision::kFp32);
+    erase_keys(keys, {"bf16", "fp16"});
+  }
+  if (keys.contains("max_steps") && keys["max_steps"].is_number_integer() &&
+      keys["max_steps"] > 0) {
+    ours["max_duration"] = keys["max_steps"];
+    erase_keys(keys, {"max_steps", "num_train_epochs"});
+  }
+  if (is("lr_scheduler_type", "constant")) {
+    ours["scheduler"]["name"] = "constant";
+    erase_keys(keys, {"lr_scheduler_type", "warmup_steps", "warmup_ratio"});
+  }
+  if (is("label_smoothing_factor", 0.0)) keys.erase("label_smoothing_factor");
+}
+
 }  // namespace
 
 Json take_olmo_core_training(Json& keys, const Json& model, std::int64_t sequence_length) {
@@ -240,7 +268,7 @@ Json take_olmo_core_training(Json& keys, const Json& model, std::int64_t sequenc
   return ours;
 }
 
-Json take_transformers_training(Json& keys) {
+Json take_transformers_training(Json& keys, const std::string& dtype) {
   Json ours = Json::object();
   const std::string optim = text_at(keys, "/optim");
   if (optim == "adamw_torch" || optim == "adamw_torch_fused") {
@@ -251,8 +279,10 @@ Json take_transformers_training(Json& keys) {
     }
     keys.erase("optim");
     ours["optimizer"]["name"] = "adamw";
+    ours["optimizer"]["selective_updates"] = false;
   }
   move(kTransformers, keys, ours);
+  move_arguments(keys, dtype, ours);
   return ours;
 }
 

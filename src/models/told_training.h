@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "core/files/json.h"
 
@@ -13,7 +14,8 @@ namespace olmo::models {
 /// z-loss, schedules of OLMo's formulas, precision, length, the instances of a batch, and how
 /// batches are made of token files. `model` is their TransformerConfig.
 Json take_olmo_core_training(Json& keys, const Json& model, std::int64_t sequence_length);
-/// Of Hugging Face's TrainingArguments: AdamW and clipping.
-Json take_transformers_training(Json& keys);
+/// Of Hugging Face's TrainingArguments, beside a model of that dtype (empty: it is not told): AdamW
+/// and clipping, precision, length, and a constant learning rate.
+Json take_transformers_training(Json& keys, const std::string& dtype);
 
 }  // namespace olmo::models

@@ -174,6 +174,8 @@ void compare_batch_sizes(Comparer& compare, const store::RecordedRun& a,
     if (!found.same_batch_size)
       compare.add("tokens of a step", std::to_string(*found.tokens_a),
                   std::to_string(*found.tokens_b), MismatchClass::kConfound, reason);
+    else
+      std::erase_if(compare.gate().unknown, [&](const auto& fact) { return fact.key == kKey; });
     return;
   }
   const Settings x = settings_of(a), y = settings_of(b);

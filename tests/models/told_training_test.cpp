@@ -135,7 +135,7 @@ TEST_CASE("an optimizer that updates in another way keeps its keys", "[models]")
   CHECK(take_olmo_core_training(keys, Json::object(), 1024).empty());
   CHECK(keys == before);
   Json arguments = {{"optim", "adafactor"}, {"learning_rate", 1e-3}};
-  CHECK(take_transformers_training(arguments).empty());
+  CHECK(take_transformers_training(arguments, "").empty());
   CHECK(arguments.at("learning_rate") == 1e-3);
 }
 
@@ -143,8 +143,32 @@ TEST_CASE("the arguments of Hugging Face's trainer are told in OLMo's keys", "[m
   Json keys = {{"optim", "adamw_torch_fused"}, {"learning_rate", 4e-4}, {"adam_beta1", 0.9},
                {"adam_beta2", 0.95},           {"adam_epsilon", 1e-8},  {"weight_decay", 0.1},
                {"max_grad_norm", 1.0},         {"warmup_steps", 5}};
-  CHECK(take_transformers_training(keys) == Json::parse(kInOlmoKeys));
+  Json expected = Json::parse(kInOlmoKeys);
+  expected["optimizer"]["selective_updates"] = false;
+  CHECK(take_transformers_training(keys, "") == expected);
   CHECK(keys == Json({{"warmup_steps", 5}}));
+}
+
+TEST_CASE("precision, length and a constant rate of Hugging Face's trainer are told", "[models]") {
+  const Json arguments = {{"fp16", false},
+                          {"bf16", true},
+                          {"max_steps", 60},
+                          {"num_train_epochs", 3.0},
+                          {"warmup_steps", 5},
+                          {"lr_scheduler_type", "constant"},
+                          {"label_smoothing_factor", 0.0}};
+  Json keys = arguments;
+  CHECK(take_transformers_training(keys, "float32") ==
+        Json({{"precision", "amp_bf16"},
+              {"max_duration", 60},
+              {"scheduler", {{"name", "constant"}}}}));
+  CHECK(keys.empty());
+  keys = arguments;
+  CHECK_FALSE(take_transformers_training(keys, "bfloat16").contains("precision"));
+  keys = {{"fp16", true}, {"bf16", false}, {"max_steps", -1}, {"lr_scheduler_type", "cosine"}};
+  const Json before = keys;
+  CHECK(take_transformers_training(keys, "float32").empty());
+  CHECK(keys == before);
 }
 
 TEST_CASE("keys that are not there, or of another shape, are left alone", "[models]") {
@@ -155,7 +179,7 @@ TEST_CASE("keys that are not there, or of another shape, are left alone", "[mode
     INFO(text);
     Json keys = Json::parse(text);
     CHECK(take_olmo_core_training(keys, Json::object(), 8).empty());
-    CHECK(take_transformers_training(keys).empty());
+    CHECK(take_transformers_training(keys, "float32").empty());
     CHECK(keys == Json::parse(text));
   }
 }

@@ -22,6 +22,8 @@ class ModelSettings {
     tell_biases();
     tell_draw();
     tell_optimizer();
+    tell_schedule();
+    if (is_false("softmax_auxiliary_loss")) settings_.erase("auxiliary_loss_multiplier");
     if (is_false("model.attention_layer_norm"))
       settings_.erase("model.attention_layer_norm_with_affine");
     if (!settings_.contains("model.sliding_window")) settings_.erase("model.full_attention_every");
@@ -88,6 +90,19 @@ class ModelSettings {
     const std::string decays = is_set(settings_, old_name) ? "false" : "true";
     settings_["optimizer.decay_norm_and_bias"] = settings_["optimizer.decay_embeddings"] = decays;
     settings_.erase(old_name);
+  }
+
+  /// A new warm-up reads the length of the old one, and a limit that warms up the units.
+  void tell_schedule() {
+    const bool is_constant = is("scheduler.name", R"("constant")");
+    if (!is_constant && !is("scheduler.name", R"("constant_with_warmup")") &&
+        !is("scheduler.name", R"("inverse_sqrt_with_warmup")"))
+      return;
+    for (const char* key : {"scheduler.alpha_f", "scheduler.t_max"}) settings_.erase(key);
+    if (!is_constant) return;
+    settings_.erase("scheduler.warmup_min_lr");
+    if (!is_set(settings_, "reset_optimizer_state")) settings_.erase("scheduler.t_warmup");
+    if (!settings_.contains("scheduler.grad_clip_warmup_steps")) settings_.erase("scheduler.units");
   }
 
   Settings& settings_;

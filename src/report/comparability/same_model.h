@@ -16,8 +16,9 @@ namespace olmo::report {
 ///   no_decay_norm_and_bias                  -> decay_norm_and_bias, decay_embeddings
 ///   decoupled_lionw                         -> lionw
 ///   init_cutoff_factor                      -> 3 where init_fn takes that
-///   attention_layer_norm_with_affine, full_attention_every, init_std, eps: only where they are
-///   read
+///   attention_layer_norm_with_affine, full_attention_every, init_std, eps, the weight of the
+///   z-loss, and alpha_f, t_max, t_warmup, warmup_min_lr and units of the schedule: only where they
+///   are read
 /// What is not known stays as it is stated.
 void tell_model_alike(Settings& settings);
 

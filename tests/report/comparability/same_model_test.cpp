@@ -96,3 +96,30 @@ TEST_CASE("an imported config of a model alone tells nothing of the training", "
                                      {"model.mlp_hidden_size", "512"},
                                      {"transformers.learning_rate", "1"}});
 }
+
+TEST_CASE("what a schedule does not read is nothing to a comparison", "[report]") {
+  const auto same_schedules = [](const std::string& a, const std::string& b,
+                                 const std::string& beside = R"("seed":7)") {
+    const auto with = [&](const std::string& schedule) {
+      return settings_with(R"("n_layers":2)", beside + R"(,"scheduler":{"name":)" + schedule + "}");
+    };
+    return with(a) == with(b);
+  };
+  CHECK(
+      same_schedules(R"("constant")", R"("constant","alpha_f":0.5,"t_warmup":9,"units":"tokens")"));
+  CHECK(same_schedules(R"("constant_with_warmup","t_max":9)", R"("constant_with_warmup")"));
+  CHECK_FALSE(
+      same_schedules(R"("constant_with_warmup","t_warmup":9)", R"("constant_with_warmup")"));
+  CHECK_FALSE(same_schedules(R"("cosine_with_warmup","t_max":9)", R"("cosine_with_warmup")"));
+  CHECK_FALSE(same_schedules(R"("constant")", R"("constant","t_warmup":9)",
+                             R"("reset_optimizer_state":true)"));
+}
+
+TEST_CASE("the weight of a z-loss is nothing where none is added", "[report]") {
+  const auto with = [](const std::string& loss) {
+    return settings_of(a_run(R"({"seed":1,)" + loss + R"(,"model":{"d_model":8}})"));
+  };
+  CHECK(with(R"("auxiliary_loss_multiplier":0.1)") == with(R"("softmax_auxiliary_loss":false)"));
+  CHECK(with(R"("softmax_auxiliary_loss":true,"auxiliary_loss_multiplier":0.1)") !=
+        with(R"("softmax_auxiliary_loss":true)"));
+}

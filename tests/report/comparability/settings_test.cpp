@@ -59,7 +59,8 @@ TEST_CASE("another trainer's config has no defaults of ours, and one in OLMo's k
 }
 
 TEST_CASE("OLMo's trainer takes one weight of the z-loss, whatever its config says", "[report]") {
-  store::RecordedRun run = a_run(R"({"seed":7,"auxiliary_loss_multiplier":1e-5})");
+  store::RecordedRun run =
+      a_run(R"({"seed":7,"softmax_auxiliary_loss":true,"auxiliary_loss_multiplier":1e-5})");
   CHECK(settings_of(run).at("auxiliary_loss_multiplier") == "1e-05");
   run.imported = true;
   CHECK(settings_of(run).at("auxiliary_loss_multiplier") == "0.0001");
