@@ -1,4 +1,6 @@
 #include <bit>
+#include <cmath>
+#include <iomanip>
 
 #include <nlohmann/json.hpp>
 
@@ -175,6 +177,51 @@ TEST_CASE("imported curves are set against each other on one axis or not at all"
   CHECK(alike["a"]["run"]["steps_known"] == false);
   CHECK(alike["a"]["run"]["last_step"] == nullptr);
   CHECK(alike["a"]["run"]["tokens"] == 60 * 64);
+}
+
+TEST_CASE("logs of one training are one, whatever their losses are means over", "[cli]") {
+  const TemporaryDirectory folder;
+  std::ofstream(folder / "config.json") << R"({"model": {"max_sequence_length": 64}})";
+  /// Every `width`-th step of one curve, its losses times `factor`.
+  const auto import = [&](const std::string& name, int width, double factor, const Words& means) {
+    std::ofstream log(folder / (name + ".csv"));
+    log << std::setprecision(17) << "step,loss\n";
+    double sum = 0;
+    for (int step = 1; step <= 240; ++step) {
+      sum += 11.0 - 0.02 * step + 0.3 * (step % 7);
+      if (step % width != 0) continue;
+      log << step << "," << sum / width * factor << "\n";
+      sum = 0;
+    }
+    log.close();
+    const std::string database = (folder / (name + ".db")).string();
+    Words words = {"runs",
+                   "import",
+                   (folder / (name + ".csv")).string(),
+                   "--json",
+                   "--db",
+                   database,
+                   "--tokens-per-step",
+                   "64",
+                   "--config",
+                   (folder / "config.json").string()};
+    words.insert(words.end(), means.begin(), means.end());
+    const auto imported = harness(folder / "log", words);
+    REQUIRE(imported.code == 0);
+    CHECK(Json::parse(imported.out).at("loss_span") ==
+          (means.size() > 2 ? Json(means[3]) : Json()));
+    return database;
+  };
+  const auto tokens = import("tokens", 1, 63.0 / 64, {"--loss-mean", "tokens"});
+  const auto labels = import("labels", 4, 1, {"--loss-mean", "labels", "--loss-span", "interval"});
+  const auto untold = import("untold", 4, 1, {});
+  const auto difference = [&](const std::string& a, const std::string& b) {
+    const auto report = Json::parse(
+        harness(folder / "log", {"report", "parity", a, b, "--kind", "trajectory", "--json"}).out);
+    return std::abs(report.at("trajectory").at("last_stretch").at("mean").get<double>());
+  };
+  CHECK(difference(tokens, labels) < 1e-9);
+  CHECK(difference(tokens, untold) > 0.01);
 }
 
 TEST_CASE("runs import --instances makes an evaluation of another evaluator's instances", "[cli]") {
