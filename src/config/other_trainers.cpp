@@ -101,6 +101,11 @@ constexpr KeyRule kOfModel{Effect::kIdentity, MismatchClass::kBenign,
 constexpr KeyRule kLength{Effect::kIdentity, MismatchClass::kBenign,
                           "Instead, the model's max_sequence_length is compared."};
 
+constexpr KeyRule kUpdateBefore{Effect::kIdentity, MismatchClass::kConfound,
+                                "To save the optimizer before the first step, torch makes its "
+                                "state by an update, which AdamW counts: the first updates of "
+                                "training are smaller."};
+
 // The config that an experiment of OLMo-core saves (olmo_core/train/config.py). Other callbacks
 // than these may change the training.
 constexpr std::array kOlmoCoreRows = {
@@ -156,6 +161,7 @@ constexpr std::array kOlmoCoreRows = {
     Row{"trainer.async_bookkeeping", kNoEffect},
     Row{"trainer.bookkeeping_soft_timeout", kNoEffect},
     Row{"trainer.callbacks.beaker", kKept},
+    Row{"trainer.callbacks.checkpointer.pre_train_checkpoint", kUpdateBefore},
     Row{"trainer.callbacks.checkpointer", kKept},
     Row{"trainer.callbacks.comet", kKept},
     Row{"trainer.callbacks.config_saver", kKept},

@@ -131,7 +131,7 @@ bool has_known_module(const Json& keys) {
   return class_at(keys, "/train_module") == "TransformerTrainModuleConfig";
 }
 
-void move_z_loss(Json& keys, Json& ours) {
+void move_loss(Json& keys, Json& ours) {
   if (!has_known_module(keys)) return;
   const auto multiplier = take(keys, "/train_module/z_loss_multiplier");
   ours["softmax_auxiliary_loss"] = multiplier.has_value();
@@ -159,11 +159,26 @@ void move_precision(Json& keys, const Json& model, Json& ours) {
   for (const char* key : {"param_dtype", "reduce_dtype"}) parallel.erase(key);
 }
 
-/// A run that was not loaded has nothing to reset.
-void move_start(const Json& keys, Json& ours) {
-  if (class_at(keys, "/trainer") == "TrainerConfig" &&
-      is_or_absent(keys["trainer"], "load_path", nullptr))
-    ours["reset_optimizer_state"] = false;
+/// A run that was not loaded has nothing to reset. It saves a checkpoint before its first step, if
+/// nothing says otherwise: that is stated, for it matters (config/other_trainers.cpp).
+void move_start(Json& keys, Json& ours) {
+  if (class_at(keys, "/trainer") != "TrainerConfig") return;
+  Json& trainer = keys["trainer"];
+  const bool begins = is_or_absent(trainer, "load_path", nullptr);
+  if (begins) ours["reset_optimizer_state"] = false;
+  Json& callbacks = trainer["callbacks"];
+  if (callbacks.is_null()) callbacks = Json::object();
+  if (!callbacks.is_object()) return;
+  Json& checkpointer = callbacks["checkpointer"];
+  if (checkpointer.is_null()) checkpointer = Json::object();
+  if (!checkpointer.is_object()) return;
+  const bool saves = is_or_absent(trainer, "no_checkpoints", false) &&
+                     is_or_absent(checkpointer, "enabled", true) &&
+                     checkpointer.value("pre_train_checkpoint", Json(begins)) == true;
+  if (saves)
+    checkpointer["pre_train_checkpoint"] = true;
+  else
+    checkpointer.erase("pre_train_checkpoint");
 }
 
 void move_duration(Json& keys, Json& ours) {
@@ -256,7 +271,7 @@ Json take_olmo_core_training(Json& keys, const Json& model, std::int64_t sequenc
   }
   move(kOlmoCore, keys, ours);
   move_schedule(keys, ours);
-  move_z_loss(keys, ours);
+  move_loss(keys, ours);
   move_precision(keys, model, ours);
   move_start(keys, ours);
   move_duration(keys, ours);

@@ -108,8 +108,27 @@ TEST_CASE("what an experiment of OLMo-core's usual classes does not state is kno
     "precision": "fp32", "softmax_auxiliary_loss": true, "auxiliary_loss_multiplier": 1e-5,
     "max_duration": "60T", "reset_optimizer_state": false, "tokenizer": {"identifier": "a/b"},
     "data": {"generate_attention_mask": false, "shuffle": true, "memmap_dtype": "uint16"}})"));
-  CHECK(keys == Json::parse(R"({"train_module": {}, "trainer": {}, "data_loader": {"seed": 7},
+  CHECK(keys == Json::parse(R"({"train_module": {}, "data_loader": {"seed": 7},
+                                "trainer": {"callbacks": {"checkpointer": {"pre_train_checkpoint": true}}},
                                 "dataset": {"tokenizer": {}}})"));
+}
+
+TEST_CASE("a checkpoint before OLMo-core's first step is told where one is saved", "[models]") {
+  const auto is_saved = [](Json trainer) {
+    trainer["_CLASS_"] = "TrainerConfig";
+    Json keys = {{"trainer", trainer}};
+    (void)take_olmo_core_training(keys, Json::object(), 8);
+    return keys["trainer"]["callbacks"]["checkpointer"].contains("pre_train_checkpoint");
+  };
+  const auto with = [](const char* key, const Json& value) {
+    return Json{{"callbacks", {{"checkpointer", {{key, value}}}}}};
+  };
+  CHECK(is_saved(Json::object()));
+  CHECK(is_saved(with("save_interval", 10)));
+  CHECK_FALSE(is_saved(with("pre_train_checkpoint", false)));
+  CHECK_FALSE(is_saved(with("enabled", false)));
+  CHECK_FALSE(is_saved({{"no_checkpoints", true}}));
+  CHECK_FALSE(is_saved({{"load_path", "step100"}}));
 }
 
 TEST_CASE("attention within documents is told in OLMo's key where documents begin as OLMo's do",
