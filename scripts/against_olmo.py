@@ -220,9 +220,9 @@ def report(results, versions, command):
     return "\n".join(lines)
 
 
-def versions_of(harness):
+def versions_of(harness, reference="ai2-olmo"):
     import importlib.metadata
-    names = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("ai2-olmo", "torch", "numpy"))
+    names = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in (reference, "torch", "numpy"))
     build = subprocess.run([harness, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
     return f"{names} and {build}"
 

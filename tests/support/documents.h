@@ -49,9 +49,10 @@ inline std::vector<Document> all_documents() {
   for (const char* folder : {"docs", "src", "tests", "bench", "evals", "configs"})
     for (const auto& entry : fs::recursive_directory_iterator(root / folder))
       if (entry.path().extension() == ".md") paths.push_back(entry.path());
-  for (const char* page : {"reports/README.md", "reports/against_olmo.md", "reports/determinism.md",
-                           "reports/same_bits.md", "reports/tasks_against_olmo.md",
-                           "reports/sample/parity.md", "checkpoints/README.md"})
+  for (const char* page :
+       {"reports/README.md", "reports/against_olmo.md", "reports/against_olmo_core.md",
+        "reports/determinism.md", "reports/same_bits.md", "reports/tasks_against_olmo.md",
+        "reports/sample/parity.md", "checkpoints/README.md"})
     paths.push_back(root / page);
   std::sort(paths.begin(), paths.end());
   std::vector<Document> documents;
