@@ -140,7 +140,8 @@ void move_loss(Json& keys, Json& ours) {
   if (multiplier) ours["auxiliary_loss_multiplier"] = *multiplier;
 }
 
-/// bf16 copies of fp32 parameters, which FSDP makes, and autocast are OLMo's amp_bf16.
+/// bf16 copies of fp32 parameters, which FSDP makes, and autocast are OLMo's amp_bf16: the former
+/// is what its FSDP does under `mixed`.
 void move_precision(Json& keys, const Json& model, Json& ours) {
   if (!has_known_module(keys) || !is_or_absent(model, "dtype", "float32")) return;
   Json& module = keys["train_module"];
@@ -155,6 +156,10 @@ void move_precision(Json& keys, const Json& model, Json& ours) {
                        is_or_absent(parallel, "param_dtype", "bfloat16");
   if (!is_fp32 && !is_bf16) return;
   ours["precision"] = to_string(is_fp32 ? Precision::kFp32 : Precision::kAmpBf16);
+  if (!is_fp32 && !is_or_absent(parallel, "param_dtype", nullptr)) {
+    ours["distributed_strategy"] = "fsdp";
+    ours["fsdp"]["precision"] = "mixed";
+  }
   module.erase("autocast_precision");
   for (const char* key : {"param_dtype", "reduce_dtype"}) parallel.erase(key);
 }

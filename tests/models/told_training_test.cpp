@@ -96,6 +96,18 @@ TEST_CASE("the precision of a train module is told where OLMo has one for it", "
   CHECK(precision({{"max_grad_norm", 1.0}}, {{"dtype", "bfloat16"}}).is_null());
 }
 
+TEST_CASE("bf16 copies of parameters are told as those of OLMo's FSDP", "[models]") {
+  Json keys = {{"train_module",
+                {{"_CLASS_", "TransformerTrainModuleConfig"},
+                 {"dp_config", {{"name", "hsdp"}, {"param_dtype", "bfloat16"}}}}}};
+  const Json ours = take_olmo_core_training(keys, Json::object(), 8);
+  CHECK(ours.at("distributed_strategy") == "fsdp");
+  CHECK(ours.at("fsdp") == Json({{"precision", "mixed"}}));
+  keys["train_module"] = {{"_CLASS_", "TransformerTrainModuleConfig"},
+                          {"autocast_precision", "bfloat16"}};
+  CHECK_FALSE(take_olmo_core_training(keys, Json::object(), 8).contains("fsdp"));
+}
+
 TEST_CASE("what an experiment of OLMo-core's usual classes does not state is known", "[models]") {
   Json keys = Json::parse(R"({
     "train_module": {"_CLASS_": "TransformerTrainModuleConfig", "z_loss_multiplier": 1e-5,
