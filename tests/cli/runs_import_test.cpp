@@ -194,7 +194,7 @@ TEST_CASE("logs of one training are one, whatever their losses are means over", 
       sum = 0;
     }
     log.close();
-    const std::string database = (folder / (name + ".db")).string();
+    std::string database = (folder / (name + ".db")).string();
     Words words = {"runs",
                    "import",
                    (folder / (name + ".csv")).string(),
