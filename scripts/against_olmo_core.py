@@ -7,7 +7,8 @@ Run:   scripts/against_olmo_core.py HARNESS [--seeds FIRST LAST] [--jobs N] [--o
 A seed decides an experiment: OLMo 2 or OLMo 3 in small, optimizer, schedule, batches, z-loss, length. OLMo-core trains it and leaves its config, a
 log and checkpoints. `runs import` brings the log here, and tells the config in OLMo's keys; the harness trains that, and `report parity` compares
 both. Where every gradient is clipped, `checkpoint import` takes a checkpoint of OLMo-core's from the middle, and the harness goes on from it.
-Learning rates must be equal. Losses and norms are held to how far OLMo-core comes from itself when its initial weights differ by half an ulp.
+Learning rates must be equal. Losses and norms are held to how far OLMo-core comes from itself when its initial weights differ by half an ulp, or in
+bf16, of which FSDP makes copies for half of the trainings, by an eighth of an ulp of bf16.
 Exits 1 if a training is more than LIMIT times that away, or if the verdict tells of a difference.
 """
 import argparse
@@ -41,7 +42,7 @@ STEADY = 1e-4
 FLOOR = {"loss": 2e-6, "gradient norm": 1e-5, "loss after a checkpoint": 2e-6}
 STATED = ("initial_weights", "data_order", "token_files")  # what no log tells
 
-Drawn = collections.namedtuple("Drawn", "experiment instances length batch clips skips")
+Drawn = collections.namedtuple("Drawn", "experiment instances length batch clips skips bf16")
 Result = collections.namedtuple("Result", "seed kind steps wrong distance spread verdict")
 
 
@@ -84,9 +85,10 @@ def random_model(draw):
 
 
 def random_experiment(seed, folder):
+    from olmo_core.config import DType
     from olmo_core.data import NumpyDataLoaderConfig, NumpyFSLDatasetConfig, TokenizerConfig
     from olmo_core.train import Duration, TrainerConfig
-    from olmo_core.train.train_module import TransformerTrainModuleConfig
+    from olmo_core.train.train_module import TransformerDataParallelConfig, TransformerTrainModuleConfig
 
     draw = random_trainings.Draw(seed)
     length, batch, instances = draw.of(16, 32, 64), draw.of(4, 8), draw.of(165, 250)
@@ -104,21 +106,26 @@ def random_experiment(seed, folder):
         train_module=module,
         trainer=TrainerConfig(save_folder="", metrics_collect_interval=1, work_dir=f"{folder}/work", save_overwrite=True,
                               max_duration=draw.of(Duration.steps(steps), Duration.tokens(steps * batch * length), Duration.epochs(2))))
-    return Drawn(experiment, instances, length, batch, clips, type(optim).__name__ == "SkipStepAdamWConfig")
+    bf16 = draw.of(True, False)
+    if bf16:
+        module.dp_config = TransformerDataParallelConfig(name="fsdp", param_dtype=DType.bfloat16, reduce_dtype=DType.float32)
+    return Drawn(experiment, instances, length, batch, clips, type(optim).__name__ == "SkipStepAdamWConfig", bf16)
 
 
-def perturbed(model, seed):
-    """Moves each value by up to half an ulp."""
+def perturbed(model, seed, bf16):
+    """Moves each value by up to half an ulp; under bf16, which rounds such a difference away, by an eighth of an ulp of its own."""
     import torch
 
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter.mul_(1 + (2 * torch.rand(parameter.shape, generator=generator) - 1) * 2.0**-24)
+            values = parameter.to_local() if hasattr(parameter, "to_local") else parameter
+            values.mul_(1 + (2 * torch.rand(values.shape, generator=generator) - 1) * 2.0 ** (-10 if bf16 else -24))
 
 
 def train_there(drawn, folder, seed, perturbation=None):
     """The rows of OLMo-core's log. Without a perturbation it leaves folder/initial, folder/saved/stepN and folder/config.json."""
+    import olmo_core.distributed.parallel
     from olmo_core.distributed.checkpoint import save_model_and_optim_state
     from olmo_core.train.callbacks import Callback, CheckpointerCallback
     from olmo_core.utils import seed_all
@@ -133,19 +140,21 @@ def train_there(drawn, folder, seed, perturbation=None):
 
     parts = drawn.experiment
     place = "saved" if perturbation is None else f"repeat{perturbation}"  # where it would go on from what it finds
-    configured = dataclasses.replace(parts["trainer"], save_folder=f"{folder}/{place}").with_callback("rows", Rows()).with_callback(
-        "checkpointer", CheckpointerCallback(save_interval=1000, fixed_steps=[SAVED], save_async=False, pre_train_checkpoint=False, enabled=perturbation is None))
+    saving = parts["trainer"].with_callback("checkpointer", CheckpointerCallback(
+        save_interval=1000, fixed_steps=[SAVED], save_async=False, pre_train_checkpoint=False, enabled=perturbation is None))
+    configured = dataclasses.replace(saving, save_folder=f"{folder}/{place}").with_callback("rows", Rows())
     seed_all(seed)
+    olmo_core.distributed.parallel._WORLD_MESH = None  # a process has one, and trains several times here
     module = parts["train_module"].build(parts["model"].build(init_device="cpu"))
     loader = parts["data_loader"].build(parts["dataset"].build(), dp_process_group=module.dp_process_group)
     trainer = configured.build(module, loader)
     if perturbation is None:
         save_model_and_optim_state(f"{folder}/initial/model_and_optim", module.model)
-        text = json.dumps({"run_name": "core"} | {name: part.as_config_dict() for name, part in parts.items()})
+        text = json.dumps({"run_name": "core"} | {name: part.as_config_dict() for name, part in (parts | {"trainer": saving}).items()})
         for file in ("config.json", "initial/config.json"):
             (folder / file).write_text(text)
     else:
-        perturbed(module.model, perturbation)
+        perturbed(module.model, perturbation, drawn.bf16)
     trainer.fit()
     if perturbation is None:
         shutil.copy(folder / "config.json", folder / f"saved/step{SAVED}")
@@ -225,9 +234,10 @@ def unequal(found, rows):
             if not math.isclose(x[name], y[name], rel_tol=1e-12)]
 
 
-def kind_of(model):
+def kind_of(drawn):
+    model = drawn.experiment["model"]
     kind = "OLMo 3" if model.block.sequence_mixer.sliding_window else "OLMo 2"
-    return kind + (", YaRN" if model.block_overrides else "")
+    return ", ".join([kind, *(["YaRN"] if model.block_overrides else []), "amp_bf16" if drawn.bf16 else "fp32"])
 
 
 @contextlib.contextmanager
@@ -255,7 +265,7 @@ def compare_in(harness, seed, folder):
     found = in_their_words(steps, drawn.length)
     after = in_their_words(more, drawn.length)
     wrong = unequal(found, rows) + (unequal(after, rows[SAVED:]) if drawn.clips else [])
-    result = Result(seed, kind_of(drawn.experiment["model"]), len(rows), wrong, {}, {}, told)
+    result = Result(seed, kind_of(drawn), len(rows), wrong, {}, {}, told)
     if wrong:
         return result
     apart, others = distance(found, rows), []
@@ -319,8 +329,8 @@ def report(results, versions, command):
         "Learning rates are equal in every step. OLMo-core saves no checkpoint before the first step, as torch would count that as an update.", "",
         "A cell has the median and the largest distance between both, as a multiple of how far OLMo-core comes from itself, and the largest distance",
         f"itself. A training is too far at {LIMIT} times. How far OLMo-core comes from itself is the largest of {REPEATS} runs whose initial weights differ by half an",
-        f"ulp, of {REPEATS + MORE} where few are not enough. Losses are in nats, means over labels; the gradient norm is relative. `loss after a checkpoint` is that of trainings which went on from",
-        "a checkpoint of OLMo-core's. OLMo-core counts as at least so far from itself: "
+        f"ulp, under amp_bf16 (bf16 copies by FSDP2) by an eighth of an ulp of bf16; of {REPEATS + MORE} runs where few are not enough. Losses are in nats, means over labels; the",
+        "gradient norm is relative. `loss after a checkpoint` is that of trainings which went on from a checkpoint of OLMo-core's. OLMo-core counts as at least so far from itself: "
         + ", ".join(f"{name} {floor:.0e}" for name, floor in FLOOR.items()) + ".",
         f"Verdicts are those of `report parity` with {', '.join(f'`--assume {fact}=equal`' for fact in STATED)}: CONSISTENT where",
         "SkipStepAdamW, which AdamW is not, leaves keys unknown. INCONCLUSIVE and DIFFERENT are right where OLMo-core itself comes as far from itself:",
