@@ -13,6 +13,32 @@
 namespace olmo::import {
 namespace {
 
+/// OLMo has had one name for both means. Megatron logs the step's loss for TensorBoard, and prints
+/// the mean since the last line; Hugging Face and others call either a `train/loss`.
+constexpr std::array<LossName, 15> kLossNames = {{
+    {metric_names::kLoss, {}, LossSpan::kStep},
+    {"train/CE loss", LossMean::kLabels, LossSpan::kStep},
+    {"loss_metrics/global_avg_loss", LossMean::kLabels, {}},
+    {"ce_loss", {}, {}},
+    {"train/loss", LossMean::kLabels, {}},
+    {"train/lm_loss", LossMean::kLabels, {}},
+    {"lm loss", LossMean::kLabels, LossSpan::kStep},
+    {"lm-loss-training/lm loss", LossMean::kLabels, LossSpan::kStep},
+    {"lm_loss", {}, {}},
+    {"metrics/train/LanguageCrossEntropy", LossMean::kLabels, LossSpan::kStep},
+    {"loss/train/total", LossMean::kLabels, LossSpan::kStep},
+    {"reduced_train_loss", LossMean::kLabels, LossSpan::kStep},
+    {"loss", {}, {}},
+    {"train_loss_step", LossMean::kLabels, LossSpan::kStep},
+    {"train_loss", {}, {}},
+}};
+
+std::vector<std::string_view> names_of_loss() {
+  std::vector<std::string_view> names;
+  for (const auto& row : kLossNames) names.push_back(row.name);
+  return names;
+}
+
 /// Names by which OLMo, OLMo-core, torchtitan, Hugging Face, Lightning, NeMo, Megatron (also
 /// DeepSpeed's), Composer and TensorBoard log; the best first: a trainer's own step before W&B's
 /// _step, which counts calls of wandb.log unless the trainer gave it a step; Hugging Face's loss
@@ -27,11 +53,7 @@ const std::vector<std::pair<std::string_view, std::vector<std::string_view>>>& k
        {metric_names::kTokens, "throughput/total tokens", "n_tokens_seen", "total_tokens",
         "tokens_seen", "num_tokens_seen", "train/num_input_tokens_seen", "num_input_tokens_seen",
         "consumed_tokens", "consumed tokens", "tokens"}},
-      {"loss",
-       {metric_names::kLoss, "train/CE loss", "loss_metrics/global_avg_loss", "ce_loss",
-        "train/loss", "train/lm_loss", "lm loss", "lm-loss-training/lm loss", "lm_loss",
-        "metrics/train/LanguageCrossEntropy", "loss/train/total", "reduced_train_loss", "loss",
-        "train_loss_step", "train_loss"}},
+      {"loss", names_of_loss()},
       {"grad_norm",
        {metric_names::kGradNorm, "optim/total grad norm", "train/grad_norm", "grad_norm",
         "grad norm", "grad-norm", "grad-norm/grad-norm", "gradient_norm", "l2_norm/grad/global"}},
@@ -111,6 +133,8 @@ bool any(const Names& names, const Fits& fits) {
 }
 
 }  // namespace
+
+std::span<const LossName> loss_names() { return kLossNames; }
 
 std::string_view metric_of(std::string_view column) {
   constexpr std::string_view kDash = " - ";

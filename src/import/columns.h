@@ -3,9 +3,13 @@
 
 #include <array>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/loss_mean.h"
 
 namespace olmo::import {
 
@@ -26,6 +30,16 @@ ColumnMap parse_column_map(const std::vector<std::string>& texts);
 
 /// What a W&B export calls `RUN - METRIC` is METRIC; other names stay.
 std::string_view metric_of(std::string_view column);
+
+/// A name by which trainers log the loss of a step, and what it tells of that. Nothing: trainers
+/// that mean other things have it.
+struct LossName {
+  std::string_view name;
+  std::optional<LossMean> mean;
+  std::optional<LossSpan> span;
+};
+/// The best first.
+std::span<const LossName> loss_names();
 
 /// Finds the columns for all targets among those of `file`: what `wanted` names, else the first
 /// known name that is there; a W&B export's `RUN - ` before a name is looked over. Throws

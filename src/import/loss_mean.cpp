@@ -1,7 +1,6 @@
 #include "import/loss_mean.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <string_view>
 
@@ -12,25 +11,12 @@
 namespace olmo::import {
 namespace {
 
-/// Names that no trainer has but such as divide by the labels: OLMo-core, torchtitan, Hugging Face,
-/// GPT-NeoX, Megatron, Composer, NeMo, Lightning.
-constexpr std::array<std::string_view, 10> kOverLabels = {"train/CE loss",
-                                                          "loss_metrics/global_avg_loss",
-                                                          "train/loss",
-                                                          "train/lm_loss",
-                                                          "lm loss",
-                                                          "lm-loss-training/lm loss",
-                                                          "metrics/train/LanguageCrossEntropy",
-                                                          "loss/train/total",
-                                                          "reduced_train_loss",
-                                                          "train_loss_step"};
-
-/// Names of trainers that log the loss of the step alone: OLMo, OLMo-core, Composer, NeMo,
-/// Lightning, and Megatron where it writes for TensorBoard.
-constexpr std::array<std::string_view, 8> kOfStep = {
-    metric_names::kLoss, "train/CE loss",           "metrics/train/LanguageCrossEntropy",
-    "loss/train/total",  "reduced_train_loss",      "train_loss_step",
-    "lm loss",           "lm-loss-training/lm loss"};
+/// What the name tells; nothing: it is not known.
+LossName told_by_name(const StepLog& log) {
+  const std::string_view loss = metric_of(log.columns.at("loss"));
+  const auto found = std::ranges::find(loss_names(), loss, &LossName::name);
+  return found == loss_names().end() ? LossName{loss, {}, {}} : *found;
+}
 
 bool has_column(const StepLog& log, std::string_view name) {
   const auto is_it = [&](const std::string& column) { return metric_of(column) == name; };
@@ -58,21 +44,18 @@ std::optional<LossMean> by_version(const std::string& config) {
 }  // namespace
 
 std::optional<LossMean> loss_mean_of(const StepLog& log, const std::string& config) {
-  const std::string_view loss = metric_of(log.columns.at("loss"));
-  if (loss == metric_names::kLoss)
+  const LossName told = told_by_name(log);
+  if (told.name == metric_names::kLoss)
     return has_column(log, metric_names::kLossPerLabel) ? LossMean::kTokens : by_version(config);
-  if (log.format == LogFormat::kTorchtitan || is_of_hugging_face(log) ||
-      std::ranges::find(kOverLabels, loss) != kOverLabels.end())
-    return LossMean::kLabels;
-  return std::nullopt;
+  if (log.format == LogFormat::kTorchtitan || is_of_hugging_face(log)) return LossMean::kLabels;
+  return told.mean;
 }
 
 std::optional<LossSpan> loss_span_of(const StepLog& log) {
-  const std::string_view loss = metric_of(log.columns.at("loss"));
-  const bool is_console_of_megatron = log.format == LogFormat::kMegatron && loss == "lm loss";
+  const LossName told = told_by_name(log);
+  const bool is_console_of_megatron = log.format == LogFormat::kMegatron && told.name == "lm loss";
   if (is_console_of_megatron || is_of_hugging_face(log)) return LossSpan::kInterval;
-  return std::ranges::find(kOfStep, loss) == kOfStep.end() ? std::nullopt
-                                                           : std::optional(LossSpan::kStep);
+  return told.span;
 }
 
 }  // namespace olmo::import

@@ -264,6 +264,13 @@ void move_arguments(Json& keys, const std::string& dtype, Json& ours) {
 
 }  // namespace
 
+std::optional<Json> adamw_of_olmo_core(const Json& experiment) {
+  if (!class_at(experiment, "/train_module/optim").ends_with("AdamWConfig")) return std::nullopt;
+  Json keys = experiment, ours = {{"optimizer", {{"name", "adamw"}}}};
+  move(kOlmoCoreAdamW, keys, ours);
+  return ours["optimizer"];
+}
+
 Json take_olmo_core_training(Json& keys, const Json& model, std::int64_t sequence_length) {
   Json ours = Json::object();
   // SkipStepAdamWConfig and others update in another way.

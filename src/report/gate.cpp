@@ -26,6 +26,17 @@ void sort_by_weight(Gate& gate) {
                    [](const auto& x, const auto& y) { return x.mismatch < y.mismatch; });
 }
 
+/// Makes what weighs, and yet is harmless, benign for this reason.
+template <class IsHarmless>
+void excuse(Gate& gate, const std::string& reason, const IsHarmless& is_harmless) {
+  for (Mismatch& mismatch : gate.mismatches) {
+    if (mismatch.mismatch == MismatchClass::kBenign || !is_harmless(mismatch)) continue;
+    mismatch.mismatch = MismatchClass::kBenign;
+    mismatch.reason = reason;
+  }
+  sort_by_weight(gate);
+}
+
 class Comparer {
  public:
   /// Those that differ.
@@ -312,37 +323,27 @@ void excuse_settings(Gate& gate, const store::RecordedRun& a, const store::Recor
                      const Identity& identity) {
   const auto steps = static_cast<std::size_t>(identity.common_steps);
   if (!identity.same_training() || steps != a.steps.size() || steps != b.steps.size()) return;
-  for (Mismatch& mismatch : gate.mismatches) {
-    const auto* row = config::find_key(mismatch.what);
-    if (row == nullptr || row->group || mismatch.mismatch == MismatchClass::kBenign) continue;
-    mismatch.mismatch = MismatchClass::kBenign;
-    mismatch.reason =
-        "It changed no bit: all " + std::to_string(identity.common_steps) + " steps are equal.";
-  }
-  sort_by_weight(gate);
+  excuse(gate,
+         "It changed no bit: all " + std::to_string(identity.common_steps) + " steps are equal.",
+         [](const Mismatch& mismatch) {
+           const auto* row = config::find_key(mismatch.what);
+           return row != nullptr && !row->group;
+         });
 }
 
 void excuse_drawing(Gate& gate) {
-  for (Mismatch& mismatch : gate.mismatches) {
-    if (!config::is_of_drawing(mismatch.what)) continue;
-    mismatch.mismatch = MismatchClass::kBenign;
-    mismatch.reason = "The initial weights are equal, however they were drawn.";
-  }
+  excuse(gate, "The initial weights are equal, however they were drawn.",
+         [](const Mismatch& mismatch) { return config::is_of_drawing(mismatch.what); });
   std::erase_if(gate.unknown, [](const auto& fact) { return config::is_of_drawing(fact.key); });
-  sort_by_weight(gate);
 }
 
 void excuse_gradient_scale(Gate& gate, const store::RecordedRun& a, const store::RecordedRun& b) {
   const double factor_a = a.steps.loss_factor, factor_b = b.steps.loss_factor;
-  for (Mismatch& mismatch : gate.mismatches) {
-    if (mismatch.what != "max_grad_norm" && mismatch.what != "optimizer.eps") continue;
+  excuse(gate, "The same for gradients of means over labels.", [&](const Mismatch& mismatch) {
+    if (mismatch.what != "max_grad_norm" && mismatch.what != "optimizer.eps") return false;
     const auto x = parse_number<double>(mismatch.a), y = parse_number<double>(mismatch.b);
-    if (!x || !y || std::abs(*x * factor_a - *y * factor_b) > kRoundingOfMeans * std::abs(*y))
-      continue;
-    mismatch.mismatch = MismatchClass::kBenign;
-    mismatch.reason = "The same for gradients of means over labels.";
-  }
-  sort_by_weight(gate);
+    return x && y && std::abs(*x * factor_a - *y * factor_b) <= kRoundingOfMeans * std::abs(*y);
+  });
 }
 
 bool are_repeats(const store::RecordedRun& a, const store::RecordedRun& b) {

@@ -15,6 +15,7 @@
 #include "models/olmo_optimizer.h"
 #include "models/read_weights.h"
 #include "models/told_model.h"
+#include "models/told_training.h"
 #include "store/foreign/torch_file.h"
 
 namespace olmo::train {
@@ -81,28 +82,18 @@ OlmoState read_counters(const fs::path& folder, std::int64_t steps,
   return saved;
 }
 
-/// OLMo-core's config in OLMo's keys. SkipStepAdamW is AdamW but for the steps that it leaves out;
-/// the order of the data is drawn as OLMo's, from seed + epoch, but that epochs count from 1.
-config::TrainConfig read_experiment(const fs::path& file) {
-  const Json experiment = read_json_file(file);
+/// OLMo-core's config in OLMo's keys. The order of the data is drawn as OLMo's, from seed + epoch,
+/// but that epochs count from 1.
+config::TrainConfig in_olmo_keys(const Json& experiment, const fs::path& file) {
   const auto told = models::read_told_model(experiment);
   if (!told) throw Error(ErrorKind::kInput, file.string() + ": tells no model");
   Json keys = Json::parse(told->in_olmo_keys);
   keys.erase(config::kOlmoCore);
-  const auto at = [&](const char* place) {
-    const Json::json_pointer pointer(place);
-    return experiment.contains(pointer) ? experiment[pointer] : Json();
-  };
-  keys["optimizer"]["name"] = "adamw";
-  for (const auto& [theirs, ours] : {std::pair{"lr", "learning_rate"},
-                                     {"betas", "betas"},
-                                     {"eps", "eps"},
-                                     {"weight_decay", "weight_decay"}})
-    if (Json value = at((std::string("/train_module/optim/") + theirs).c_str()); !value.is_null())
-      keys["optimizer"][ours] = std::move(value);
-  if (const Json seed = at("/data_loader/seed");
-      seed.is_number_integer() && seed < std::numeric_limits<std::int64_t>::max())
-    keys["data"]["seed"] = seed.get<std::int64_t>() + 1;
+  keys["optimizer"].update(*models::adamw_of_olmo_core(experiment));
+  const Json::json_pointer seed("/data_loader/seed");
+  if (experiment.contains(seed) && experiment[seed].is_number_integer() &&
+      experiment[seed] < std::numeric_limits<std::int64_t>::max())
+    keys["data"]["seed"] = experiment[seed].get<std::int64_t>() + 1;
   return config::as_input([&] {
     return config::parse_config(json_text(keys), file.string() + ", in OLMo's keys").config;
   });
@@ -138,15 +129,13 @@ OlmoState read_core_counters(const fs::path& folder, const config::TrainConfig& 
 }
 
 /// Why AdamW cannot go on from what OLMo-core saved; empty: it can, as far as its files are sound.
-std::string unfit(const fs::path& folder) {
-  const Json experiment = read_json_file(folder / models::kJsonConfig);
-  const Json::json_pointer optim("/train_module/optim");
-  const Json settings = experiment.contains(optim) ? experiment[optim] : Json();
-  const Json of_class = settings.is_object() ? settings.value("_CLASS_", Json()) : Json();
-  if (!of_class.is_string() || !of_class.get<std::string>().ends_with("AdamWConfig"))
-    return "its `train_module.optim` is of " + json_text(of_class) + ", and no AdamWConfig";
-  if (!is_there(folder / kCoreCounters)) return std::string(kCoreCounters) + " is not there";
-  return "";
+std::string unfit(const fs::path& folder, const Json& experiment) {
+  const Json::json_pointer of_class("/train_module/optim/_CLASS_");
+  if (!models::adamw_of_olmo_core(experiment))
+    return "its `train_module.optim` is of " +
+           json_text(experiment.contains(of_class) ? experiment[of_class] : Json()) +
+           ", and no AdamWConfig";
+  return is_there(folder / kCoreCounters) ? "" : std::string(kCoreCounters) + " is not there";
 }
 
 /// SkipStepAdamW did not count its updates before its `step_increment_bugfix`: its moments with
@@ -170,12 +159,13 @@ Digest digest_of(const store::CheckpointContents& contents) {
 TakenState add_olmo_state(const models::ModelFiles& source, store::CheckpointContents& contents) {
   const bool of_core = source.format == models::ModelFormat::kOlmoCore;
   if (!of_core && source.format != models::ModelFormat::kOlmo) return {};
+  const fs::path file = source.path / (of_core ? models::kJsonConfig : models::kOlmoConfig);
+  const Json experiment = of_core ? read_json_file(file) : Json();
   if (of_core && models::holds_olmo_optimizer(source.path))
-    if (std::string why = unfit(source.path); !why.empty()) return {{}, std::move(why)};
+    if (std::string why = unfit(source.path, experiment); !why.empty()) return {{}, std::move(why)};
   auto optimizer = models::read_olmo_optimizer(source.path, source.config);
   if (!optimizer) return {};
-  const fs::path file = source.path / (of_core ? models::kJsonConfig : models::kOlmoConfig);
-  const config::TrainConfig config = of_core ? read_experiment(file) : read_config(file);
+  const config::TrainConfig config = of_core ? in_olmo_keys(experiment, file) : read_config(file);
   if (config.optimizer.name != "adamw")
     throw Error(ErrorKind::kInput, file.string() + ": `optimizer.name` is " +
                                        config.optimizer.name + ", expected adamw");

@@ -16,7 +16,6 @@
 namespace olmo::cli::compute {
 namespace {
 
-/// What an imported checkpoint of OLMo's has beside its weights.
 using train::TakenState;
 
 Json to_json(const std::optional<train::OlmoState>& state) {
