@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "model/parameters.h"
 
 namespace olmo::model {
 namespace {
@@ -107,6 +108,13 @@ std::vector<HfMapping> hf_name_map(const ModelConfig& config) {
     map.push_back({"transformer.ln_f.weight", {{"model.norm.weight", config.d_model}}});
   for (std::int64_t layer = 0; layer < config.n_layers; ++layer) append_block(config, layer, map);
   if (!config.weight_tying) map.push_back({"transformer.ff_out.weight", {{"lm_head.weight", v}}});
+  return map;
+}
+
+std::vector<HfMapping> own_name_map(const ModelConfig& config) {
+  std::vector<HfMapping> map;
+  for (const auto& spec : parameter_specs(config))
+    map.push_back({spec.name, {{spec.name, spec.shape.front()}}});
   return map;
 }
 

@@ -29,6 +29,9 @@ bool has_olmo3_attention(const ModelConfig& config);
 /// Throws Error(kUsage) for a config that neither class can express.
 std::vector<HfMapping> hf_name_map(const ModelConfig& config);
 
+/// The same of tensors with OLMo's own names: each is one part.
+std::vector<HfMapping> own_name_map(const ModelConfig& config);
+
 /// True for a name of Hugging Face's (`model.layers…`, `model.embed_tokens…`).
 bool is_hf_name(std::string_view name);
 

@@ -40,7 +40,7 @@ Path path_of(const std::string& name, bool is_key) {
   return path;
 }
 
-/// The tensors whose rows are a parameter's: itself, unless a map of names says otherwise.
+/// The tensors whose rows are a parameter's.
 using Parts = std::vector<model::HfMapping::Part>;
 
 /// The state of each parameter.
@@ -67,17 +67,8 @@ class States {
   }
 
   /// OLMo-core has queries, keys and values, and the halves of SwiGLU, in tensors of their own.
-  [[nodiscard]] std::vector<Parts> parts_of(const model::ModelConfig& config) const {
-    std::vector<Parts> parts;
-    if (is_of_olmo_core_) {
-      for (auto& mapping : model::hf_name_map(config)) parts.push_back(std::move(mapping.parts));
-    } else {
-      for (const auto& spec : model::parameter_specs(config)) {
-        const std::int64_t rows = spec.shape.front();
-        parts.push_back({{spec.name, rows}});
-      }
-    }
-    return parts;
+  [[nodiscard]] std::vector<model::HfMapping> name_map(const model::ModelConfig& config) const {
+    return is_of_olmo_core_ ? model::hf_name_map(config) : model::own_name_map(config);
   }
 
   [[nodiscard]] bool is_empty() const { return tensors_.empty(); }
@@ -183,11 +174,11 @@ std::optional<OlmoOptimizer> read_olmo_optimizer(const fs::path& folder,
   if (!states) return std::nullopt;
   OlmoOptimizer state;
   const auto specs = model::parameter_specs(config);
-  const auto parts = states->parts_of(config);
-  state.step = states->take_step(parts.front().front().name);
+  const auto map = states->name_map(config);
+  state.step = states->take_step(map.front().parts.front().name);
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const auto& spec = specs[i];
-    for (const auto& [name, rows] : parts[i])
+    for (const auto& [name, rows] : map[i].parts)
       if (const std::int64_t step = states->take_step(name); step != state.step)
         states->fail("step", name,
                      "is " + std::to_string(step) + ", and of the first parameter " +
@@ -197,7 +188,7 @@ std::optional<OlmoOptimizer> read_olmo_optimizer(const fs::path& folder,
     state.tensors.push_back({"step/" + spec.name, updates});
     for (const std::string part : {"exp_avg", "exp_avg_sq"})
       state.tensors.push_back(
-          {part + "/" + spec.name, states->take_rows(part, parts[i], spec.shape)});
+          {part + "/" + spec.name, states->take_rows(part, map[i].parts, spec.shape)});
     const std::string average = "grad_norm_exp_avg";  // under max_grad_norm_ratio
     if (states->has(average, spec.name))
       state.tensors.push_back({average + "/" + spec.name, states->take(average, spec.name, {})});

@@ -95,21 +95,17 @@ class Sources {
 
 /// Finds each parameter of `config` among the sources.
 std::vector<Assembly> plan(Sources& sources, const model::ModelConfig& config, bool keep_bf16) {
-  std::vector<model::HfMapping> map;
-  if (sources.has_hf_names()) map = model::hf_name_map(config);
+  const auto map =
+      sources.has_hf_names() ? model::hf_name_map(config) : model::own_name_map(config);
   std::vector<Assembly> assemblies;
   for (const auto& spec : model::parameter_specs(config)) {
     Assembly assembly{.name = spec.name, .shape = spec.shape, .parts = {}};
-    if (map.empty()) {
-      assembly.append(sources.take(spec.name, spec.shape));
-    } else {
-      const auto& mapping = map[assemblies.size()];
-      OLMO_CHECK(mapping.olmo == spec.name);
-      auto shape = spec.shape;
-      for (const auto& part : mapping.parts) {
-        shape.front() = part.rows;
-        assembly.append(sources.take(part.name, shape));
-      }
+    const auto& mapping = map[assemblies.size()];
+    OLMO_CHECK(mapping.olmo == spec.name);
+    auto shape = spec.shape;
+    for (const auto& part : mapping.parts) {
+      shape.front() = part.rows;
+      assembly.append(sources.take(part.name, shape));
     }
     const bool all_bf16 = std::ranges::all_of(
         assembly.parts, [](const auto& part) { return part.entry->dtype == "BF16"; });
