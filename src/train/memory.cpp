@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/compute/libtorch.h"
 #include "core/compute/machine.h"
 #include "core/text/text.h"
 #include "evaluation/evaluators.h"
@@ -53,6 +54,7 @@ Policy policy_of(const config::TrainConfig& config) {
   policy.mixed_precision = config.mixed_precision();
   if (config.numerics == "fast") policy.numerics = Numerics::kFast;
   if (config.device != "cpu") policy.device = Device::kCuda;
+  policy.multiplies_bf16 = multiplies_bf16(policy.numerics, policy.device);
   return policy;
 }
 

@@ -242,6 +242,17 @@ TEST_CASE("a GPU's fast attention has memory for a while, and a checkpoint its w
   CHECK(checkpoint_bytes(config_of({"model.d_model=64"})) == 3 * plan.moments / 2);
 }
 
+TEST_CASE("a plan knows how this machine multiplies bf16", "[train]") {
+  const auto config = config_of({"precision=amp_bf16", "numerics=fast", "threads=1",
+                                 "model.vocab_size=50280", "model.embedding_size=50304",
+                                 "device_train_microbatch_size=64", "global_train_batch_size=64"});
+  olmo::Policy policy = olmo::resolve_policy("fast", "auto", 1);
+  policy.mixed_precision = config.mixed_precision();
+  const auto length = config.model.max_sequence_length;
+  const auto planned = model::plan_buffers(config.model, {.batch = 64, .length = length}, policy);
+  CHECK(memory_of(config).workspace == planned.workspace);
+}
+
 TEST_CASE("each thread has a workspace of its own", "[train]") {
   const auto one = memory_of(config_of({"threads=1"})), four = memory_of(config_of({"threads=4"}));
   CHECK(one.workspace > 0);

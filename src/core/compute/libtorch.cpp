@@ -13,11 +13,6 @@
 namespace olmo {
 namespace {
 
-/// Whether LibTorch's products of bf16 are faster here than those of fp32. Without AMX they take
-/// twice as long with AVX-512, and ten to a hundred times with AVX2; with AVX512_BF16 alone nobody
-/// has measured them on the processors of AMD that have it.
-bool machine_multiplies_bf16() { return at::hasMKLDNN() && processor_has("amx_bf16"); }
-
 at::Context& context() { return at::globalContext(); }
 
 // Not here: MKL_CBWR, since LibTorch aligns its memory and fixes MKL's thread count, which is all
@@ -80,6 +75,14 @@ void set_device(Policy& policy, const std::string& name, const LocalRank& local)
 
 }  // namespace
 
+// Without AMX products of bf16 take twice as long as those of fp32 with AVX-512, and ten to a
+// hundred times with AVX2; with AVX512_BF16 alone nobody has measured them on the processors of AMD
+// that have it.
+bool multiplies_bf16(Numerics numerics, Device device) {
+  return numerics == Numerics::kFast && device == Device::kCpu && at::hasMKLDNN() &&
+         processor_has("amx_bf16");
+}
+
 Policy resolve_policy(const std::string& numerics, const std::string& isa, int threads,
                       const std::string& device, const LocalRank& local) {
   Policy policy;
@@ -103,8 +106,7 @@ Policy resolve_policy(const std::string& numerics, const std::string& isa, int t
   }
   policy.threads = resolve_threads(threads, local.sharers);
   set_device(policy, device, local);
-  policy.multiplies_bf16 = policy.numerics == Numerics::kFast && policy.device == Device::kCpu &&
-                           machine_multiplies_bf16();
+  policy.multiplies_bf16 = multiplies_bf16(policy.numerics, policy.device);
   return policy;
 }
 

@@ -18,6 +18,10 @@ namespace olmo {
 Policy resolve_policy(const std::string& numerics, const std::string& isa, int threads,
                       const std::string& device = "cpu", const LocalRank& local = {});
 
+/// Policy::multiplies_bf16 on this machine: whether LibTorch's products of bf16 are faster here than
+/// those of fp32.
+bool multiplies_bf16(Numerics numerics, Device device);
+
 /// Sets thread counts and LibTorch's determinism switches for the process. Throws as
 /// require_threads() does. Call once, before the first tensor and before a second thread: some
 /// switches are environment variables.
