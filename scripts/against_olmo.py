@@ -2,17 +2,20 @@
 """Trains random small models by OLMo's own trainer and by the harness, from the same config file, weights and tokens; makes reports/against_olmo.md.
 
 Needs: pip install 'ai2-olmo[train]==0.6.0' torch==2.11.0 numpy==2.4.6 h5py
-Run:   scripts/against_olmo.py HARNESS [--seeds FIRST LAST] [--jobs N] [--output reports/against_olmo.md]
+Run:   scripts/against_olmo.py HARNESS [--ranks N] [--seeds FIRST LAST] [--jobs N] [--output FILE]
 
 A seed decides a whole config: model, optimizer, schedule, batches, data, precision. Keys are left out at random, so that defaults are compared, too.
 Some seeds also decide a second config, which goes on from the last checkpoint of the first.
 Counters, learning rates and limits must be equal. Losses, norms, gradients and weights are held to how far the reference comes from itself: in
 fp32 when its initial weights differ by half an ulp, and in float64; in bf16 when what it rounds differs before by 2^-22. Exits 1 if a training
 is more than LIMIT times that away. Before it is called so, the reference is run MORE times: a step of LionW that turns a sign is rare, and large.
+
+With --ranks both train on N processes, the reference under torch's own DDP or FSDP, and the report is reports/against_olmo_on_ranks.md.
 """
 import argparse
 import collections
 import concurrent.futures
+import contextlib
 import datetime
 import logging
 import math
@@ -36,13 +39,19 @@ LIMIT, MORE = 3, 40
 FLOOR = {"loss": 2e-6, "z-loss": 1e-7, "gradient norm": 1e-5, "first gradient": 1e-6, "weights": 1e-5, "evaluation": 2e-6}
 EXACT = ("step", "epoch", "tokens", "lr", "max_grad_norm")
 
+RANKS = [
+    "The reference ran under torch's own DDP or FSDP, on processes joined by Gloo; the harness ran with `--nproc`. The harness computes on ranks what",
+    "it computes in one process. The reference has other instances in a micro-batch there: how far that takes it from itself in one process is part of",
+    "how far a training may be."]
+
 Result = collections.namedtuple("Result", "seed group documents activation branch steps told wrong distance spread again", defaults=(False,))
 
 
-def run_here(harness, config, start, run):
+def run_here(harness, config, start, run, ranks):
     """Trains, and returns the facts of every step and what the evaluators say after the last one."""
     random_trainings.run_harness(
-        [harness, "train", config, start, "--run-dir", run, f"save_folder={run}", "save_interval=1", "threads=1"])
+        [harness, "train", config, start, "--run-dir", run, f"save_folder={run}", "save_interval=1", "threads=1",
+         *(["--nproc", ranks] if ranks > 1 else [])])
     with sqlite3.connect(run / "run.db") as database:
         database.row_factory = sqlite3.Row
         steps = [dict(row, total_grad_norm=row["grad_norm"]) for row in database.execute("SELECT * FROM steps ORDER BY step")]
@@ -58,16 +67,16 @@ def tensors(checkpoint, group):
         return {name: torch.from_numpy(np.asarray(file[group][name])).double() for name in file[group]}
 
 
-def train_here(harness, seed, drawn, folder):
+def train_here(harness, seed, drawn, folder, ranks):
     """As reference_trainer.train: steps, first moments after the first step, weights at the end, evaluations. And the file of a branch, if there is
     one."""
     run = folder / "run"
-    steps, scores = run_here(harness, folder / "config.yaml", f"load_weights={folder}/initial.pt", run)
+    steps, scores = run_here(harness, folder / "config.yaml", f"load_weights={folder}/initial.pt", run, ranks)
     first = tensors(run / "step1", "optim/exp_avg")
-    branch = random_trainings.write_branch(seed, drawn, steps[-1]["step"], steps[-1]["tokens"], folder / "branch.yaml")
+    branch = random_trainings.write_branch(seed, drawn, steps[-1]["step"], steps[-1]["tokens"], folder / "branch.yaml", ranks)
     evaluations = [scores]
     if branch:
-        more, scores = run_here(harness, branch, f"load_path={run}/step{steps[-1]['step']}", folder / "branch")
+        more, scores = run_here(harness, branch, f"load_path={run}/step{steps[-1]['step']}", folder / "branch", ranks)
         if more:
             steps, run, evaluations = steps + more, folder / "branch", [*evaluations, scores]
     return (steps, first, tensors(run / "latest", "model"), evaluations), branch
@@ -122,14 +131,24 @@ def judged(result, reference, others, initial):
     return result._replace(spread={name: max(floor, *(other[name] for other in apart)) for name, floor in FLOOR.items()})
 
 
-def compare(harness, seed):
+@contextlib.contextmanager
+def trainer_on(ranks, trainer, folder):
+    """The function that trains by the reference."""
+    if ranks == 1:
+        yield trainer.train
+        return
+    with trainer.Ranks(ranks, folder / "store") as team:
+        yield team.train
+
+
+def compare(harness, seed, ranks):
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)  # the trainer tells that it finds no random state of a GPU
     import reference_trainer as trainer
     torch = trainer.torch
     torch.set_num_threads(1)
-    drawn = random_trainings.random_training(seed)
-    drawn.config.update(random_trainings.random_evaluators(seed, drawn.config))
+    drawn = random_trainings.random_training(seed, ranks)
+    drawn.config.update(random_trainings.random_evaluators(seed, drawn.config, ranks))
     bf16 = drawn.config["precision"] == "amp_bf16"
     documents = "generate_doc_lengths" in drawn.config["data"]
     activation = drawn.config["model"].get("activation_type", "swiglu")
@@ -139,20 +158,24 @@ def compare(harness, seed):
         config = random_trainings.write_files(drawn, seed, folder)
         initial = trainer.initial_weights(config, seed)
         torch.save(initial, folder / "initial.pt")
-        found, branch = train_here(harness, seed, drawn, folder)
-
-        def train(weights, arithmetic, noise=0):
-            return trainer.train(config, weights, arithmetic, noise, branch)
-
-        reference, others = references(train, initial, bf16)
+        found, branch = train_here(harness, seed, drawn, folder, ranks)
         exact = {name: weight.double() for name, weight in initial.items()}
-        wrong = unequal(found, reference)
-        result = Result(seed, group, documents, activation, bool(branch), len(reference[0]), "", wrong, {} if wrong else distance(found, reference, exact), {})
-        result = judged(result, reference, others, exact)
-        if wrong or not is_far(result):
-            return result
-        more = moved(train, initial, bf16, range(len(others) + 1, len(others) + 1 + MORE))
-        return judged(result, reference, others + more, exact)._replace(again=True)
+        with trainer_on(ranks, trainer, folder) as by_reference:
+
+            def train(weights, arithmetic, noise=0):
+                return by_reference(config, weights, arithmetic, noise, branch)
+
+            reference, others = references(train, initial, bf16)
+            if ranks > 1:  # in one process a micro-batch has other instances, as ours has on ranks
+                others.append(trainer.train(config, initial, "bf16" if bf16 else "fp32", branch_file=branch))
+            wrong = unequal(found, reference)
+            result = Result(seed, group, documents, activation, bool(branch), len(reference[0]), "", wrong,
+                            {} if wrong else distance(found, reference, exact), {})
+            result = judged(result, reference, others, exact)
+            if wrong or not is_far(result):
+                return result
+            more = moved(train, initial, bf16, range(len(others) + 1, len(others) + 1 + MORE))
+            return judged(result, reference, others + more, exact)._replace(again=True)
     except random_trainings.Ended as ended:
         told = str(ended).replace(f"{folder}/", "")
         return Result(seed, group, documents, activation, False, 0, told, [] if ended.code == random_trainings.USAGE_ERROR else [told], {}, {})
@@ -191,20 +214,22 @@ def again(results):
     return [f"A training that is too far by these few runs is judged by {MORE} more (seed {', '.join(seeds)})."] if seeds else []
 
 
-def report(results, versions, command):
+def report(results, versions, command, ranks):
     far = [result for result in results if is_far(result)]
     refused = [result for result in results if result.told and not result.wrong]
     compared = len(results) - len(refused)
     lines = [
-        "# Random trainings against OLMo's own trainer", "",
+        "# Random trainings against OLMo's own trainer" + (f" on {ranks} ranks" if ranks > 1 else ""), "",
         f"Made by `{command}` on {datetime.date.today()} with {versions}; do not edit.", "",
         f"{compared} random configs were trained by both from the same file, weights and tokens: "
         + ("**none is further from the reference than it may be**." if not far else f"**{len(far)} are further from the reference than they may be**."),
+        *(RANKS if ranks > 1 else []),
         f"Attention keeps to documents in {sum(result.documents for result in results if result.distance)} of them; the MLP has "
         + ", ".join(f"{name} in {sum(result.activation == name for result in results if result.distance)}" for name in ("gelu", "relu")) + ".",
         f"{sum(result.branch for result in results if result.distance)} go on from the last checkpoint with another config (`load_path`): another batch size,",
         "schedule or order of the data, `reset_optimizer_state`, `reset_trainer_state`, `restore_dataloader`, `epoch`, `fast_forward_batches`.",
-        "After each last step the evaluators of both score the same token files, of which `subset_num_batches` may choose some.",
+        "After each last step the evaluators of both score the same token files" + (
+            "." if ranks > 1 else ", of which `subset_num_batches` may choose some."),
         "Step, epoch, tokens, learning rate and clipping limit are equal in every step." if not any(result.wrong for result in results) else "", "",
         "A cell has the median and the largest distance between both, as a multiple of how far the reference comes from itself, and the largest",
         f"distance itself. A training is too far at {LIMIT} times. How far the reference comes from itself is the largest of a few runs: in fp32 eight",
@@ -232,19 +257,22 @@ def main():
     parser.add_argument("harness")
     parser.add_argument("--seeds", nargs=2, type=int, default=(1, 120), metavar=("FIRST", "LAST"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--output", type=pathlib.Path, default=ROOT / "reports" / "against_olmo.md")
+    parser.add_argument("--ranks", type=int, default=1, help="processes that train together")
+    parser.add_argument("--output", type=pathlib.Path)
     options = parser.parse_args()
+    on_ranks = options.ranks > 1
+    output = options.output or ROOT / "reports" / ("against_olmo_on_ranks.md" if on_ranks else "against_olmo.md")
     harness = str(pathlib.Path(options.harness).resolve())
     seeds = range(options.seeds[0], options.seeds[1] + 1)
     # A process each: the reference's functions are set for all of a process.
     with concurrent.futures.ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn")) as pool:
         results = []
-        for result in pool.map(compare, [harness] * len(seeds), seeds):
+        for result in pool.map(compare, [harness] * len(seeds), seeds, [options.ranks] * len(seeds)):
             results.append(result)
             told = result.told or "; ".join(result.wrong[:2]) or ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios(result).items())
             print(f"{result.seed} {result.group}, {result.steps} steps: {told}", flush=True)
-    command = f"scripts/against_olmo.py HARNESS --seeds {seeds[0]} {seeds[-1]}"
-    options.output.write_text(report(results, versions_of(harness), command))
+    command = f"scripts/against_olmo.py HARNESS {f'--ranks {options.ranks} ' if on_ranks else ''}--seeds {seeds[0]} {seeds[-1]}"
+    output.write_text(report(results, versions_of(harness), command, options.ranks))
     sys.exit(1 if any(map(is_far, results)) else 0)
 
 

@@ -22,8 +22,11 @@ from olmo.config import (DataConfig, ModelConfig, OptimizerConfig, OptimizerType
 from olmo.data import build_train_dataloader
 from olmo.model import OLMo
 from olmo.optim import build_optimizer, build_scheduler
+from olmo.torch_util import get_world_size
 from olmo.train import Trainer
 from safetensors.torch import save_file
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
 
 OUT = pathlib.Path(__file__).resolve().parent.parent / "data" / "train"
 LENGTH, INSTANCES, STEPS = 32, 52, 10
@@ -104,9 +107,9 @@ def model_of(case):
     return {**MODEL, "eos_token_id": case.get("eos_token_id", MODEL["eos_token_id"])}
 
 
-def for_one_process(cfg):
+def filled_in(cfg):
     """What OLMo's scripts/train.py fills in; every step tells all that it knows."""
-    cfg.device_train_batch_size = cfg.global_train_batch_size
+    cfg.device_train_batch_size = cfg.global_train_batch_size // get_world_size()
     cfg.device_train_grad_accum = cfg.device_train_batch_size // cfg.device_train_microbatch_size
     if (no_decay := cfg.optimizer.no_decay_norm_and_bias) is not None:
         cfg.optimizer.decay_norm_and_bias = cfg.optimizer.decay_embeddings = not no_decay
@@ -114,13 +117,14 @@ def for_one_process(cfg):
     return cfg
 
 
-def trainer_of(cfg, init, dtype=torch.float32):
+def trainer_of(cfg, init, dtype=torch.float32, wrap=lambda model, cfg: OneProcess(model)):
     model = OLMo(cfg.model)
     model.load_state_dict(init)
     model = model.to(dtype)
     for block in model.transformer.blocks:
         block.flash_attn_varlen_func = attention_within_documents
-    return Trainer(cfg=cfg, model=model, dist_model=OneProcess(model), optim=build_optimizer(cfg, model),
+    dist_model = wrap(model, cfg)
+    return Trainer(cfg=cfg, model=model, dist_model=dist_model, optim=build_optimizer(cfg, dist_model),
                    scheduler=build_scheduler(cfg), train_loader=build_train_dataloader(cfg),
                    device=torch.device("cpu"), evaluators=[], epoch=0)
 
@@ -138,22 +142,30 @@ def build_trainer(case, folder, init, dtype):
         data=DataConfig(paths=[f"{folder}/tokens.npy"], memmap_dtype="uint16", drop_last=True, num_workers=0,
                         seed=case["data_seed"], generate_doc_lengths=case.get("generate_doc_lengths", False)),
     )
-    return trainer_of(for_one_process(cfg), init, dtype)
+    return trainer_of(filled_in(cfg), init, dtype)
+
+
+def weights_of(trainer):
+    """Every weight by its name in the model; under FSDP on ranks a copy, for a rank has a part of each."""
+    if isinstance(trainer.dist_model, FSDP):
+        return get_model_state_dict(trainer.dist_model, options=StateDictOptions(full_state_dict=True))
+    return {name: weight.detach() for name, weight in trainer.model.named_parameters()}
 
 
 def train(trainer, count):
     """What olmo.train.Trainer.fit does for the data and the counters, around its train_step; but it ends with the last epoch of
     max_duration, if that comes first. Returns the facts of each step and the weights at the end."""
-    steps, epoch = [], trainer.epoch or 0
+    steps, epoch, ranks = [], trainer.epoch or 0, get_world_size()
     while True:
         for batch in trainer.train_loader:
             groups = trainer.optim.param_groups
             used = groups[0]["max_grad_norm"]
             trainer.global_step += 1
-            trainer.global_train_examples_seen_this_epoch += batch["input_ids"].shape[0]
-            trainer.global_train_tokens_seen += batch["input_ids"].numel()
-            metrics = trainer.train_step(batch, reduce_global_loss=False)
-            norm = math.sqrt(sum(float(p.detach().double().square().sum()) for p in trainer.model.parameters()))
+            trainer.global_train_examples_seen_this_epoch += batch["input_ids"].shape[0] * ranks
+            trainer.global_train_tokens_seen += batch["input_ids"].numel() * ranks
+            metrics = trainer.train_step(batch, reduce_global_loss=ranks > 1)
+            weights = weights_of(trainer)
+            norm = math.sqrt(sum(float(weight.double().square().sum()) for weight in weights.values()))
             steps.append(dict(
                 step=trainer.global_step, epoch=epoch, index=[int(i) for i in batch["index"]],
                 ce_loss=metrics["train/CrossEntropyLoss"], z_loss=metrics.get("train/ZLoss"), lr=groups[0]["lr"],
@@ -161,7 +173,7 @@ def train(trainer, count):
                 param_norm=norm,
                 tokens=trainer.global_train_tokens_seen))
             if len(steps) == count:
-                return steps, {n: p.detach().clone() for n, p in trainer.model.named_parameters()}
+                return steps, {name: weight.clone() for name, weight in weights.items()}
         epoch += 1
         trainer.epoch, trainer.global_train_examples_seen_this_epoch = epoch, 0
         trainer.dataset.start_index = 0  # where the trainer went on from a checkpoint, it is not

@@ -29,8 +29,8 @@ def run_harness(words, expected=0):
 
 
 def group_of(config):
-    """What a report calls the arithmetic of a config."""
-    return f"amp_bf16, {config['distributed_strategy']}" if config["precision"] == "amp_bf16" else "fp32"
+    """What a report calls the arithmetic of a config, and how it is shared out on ranks."""
+    return ", ".join(config[key] for key in ("precision", "distributed_strategy") if key in config)
 
 
 class Draw:
@@ -93,11 +93,24 @@ def random_schedule(draw, tokens_of_a_step):
     return schedule
 
 
-def random_training(seed):
+def share_out(draw, training):
+    """How OLMo's trainer shares a training out on ranks. Not by NO_SHARD, of which it counts a gradient's norm once for each rank; and with tied
+    weights not by size, where it ends with an error."""
+    if "distributed_strategy" not in training:
+        training.update(draw.of(dict(distributed_strategy="ddp", ddp={}), dict(distributed_strategy="fsdp", fsdp={})))
+    if "ddp" in training:
+        draw.sometimes(0.7, training["ddp"], grad_sync_mode=("batch", "micro_batch"))
+    else:
+        by_size = () if training["model"].get("weight_tying", True) else ("by_block_and_size",)
+        draw.sometimes(0.7, training["fsdp"], sharding_strategy=("FULL_SHARD", "SHARD_GRAD_OP"),
+                       wrapping_strategy=("by_block", "size_based", "one_in_two", None, *by_size))
+
+
+def random_training(seed, ranks=1):
     draw = Draw(seed)
     model = random_model(draw)
     micro, steps = draw.of(1, 2, 3, 4), draw.of(4, 6, 10, 15)
-    batch = draw.of(micro, 2 * micro, 3 * micro, 2 * micro + 1, 4 * micro)
+    batch = ranks * draw.of(micro, 2 * micro, 3 * micro, 2 * micro + 1, 4 * micro)
     tokens = batch * model["max_sequence_length"]
     training = dict(
         run_name="random", seed=draw.random.randrange(10000), model=model, optimizer=random_optimizer(draw), scheduler=random_schedule(draw, tokens),
@@ -113,6 +126,8 @@ def random_training(seed):
         training.update(draw.of(dict(distributed_strategy="ddp", ddp={}), dict(distributed_strategy="fsdp", fsdp=dict(precision="mixed"))))
         if "fsdp" in training and "norm_after" in model:  # `default` is refused: its fp32 norms would end the bf16 residual stream
             model["layer_norm_type"] = draw.of("low_precision", "rms")
+    if ranks > 1:
+        share_out(Draw(f"ranks of {seed}"), training)
     data = training["data"] = dict(memmap_dtype=draw.of("uint16", "uint32"), drop_last=draw.of(True, True, False), num_workers=0)
     draw.sometimes(0.5, data, seed=(1, 34, 999))
     draw.sometimes(0.2, data, instance_filter=(dict(repetition_max_period=3, repetition_min_period=1, repetition_max_count=4),))
@@ -127,13 +142,14 @@ def random_training(seed):
                  draw.random.random() < 0.2)
 
 
-def random_evaluators(seed, config):
-    """Keys of evaluations of token files within training. A file stands as the number of its instances; write_files() makes it."""
+def random_evaluators(seed, config, ranks=1):
+    """Keys of evaluations of token files within training. A file stands as the number of its instances; write_files() makes it. On ranks all
+    instances count, as many for each rank: OLMo's trainer scores some twice, or leaves some out, where they cannot be shared out so."""
     draw, evaluators = Draw(f"evaluators of {seed}"), []
     for label in ("first", "second")[:draw.of(1, 2)]:
         data = dict(memmap_dtype=config["data"]["memmap_dtype"], drop_last=draw.of(True, False), num_workers=0)
         draw.sometimes(0.3, data, seed=(5, 77))
-        files = lambda: [draw.of(1, 2, 3, 5, 8) for _ in range(draw.of(1, 2))]
+        files = lambda: [ranks * draw.of(1, 2, 3, 5, 8) for _ in range(draw.of(1, 2))]
         if draw.random.random() < 0.5:
             data["paths"] = files()
         else:
@@ -143,17 +159,22 @@ def random_evaluators(seed, config):
         evaluators.append(evaluator)
     settings = dict(evaluators=evaluators, device_eval_batch_size=draw.of(1, 2, 4))
     draw.sometimes(0.4, settings, eval_subset_num_batches=(1, 3, -1))
+    if ranks > 1:
+        settings.pop("eval_subset_num_batches", None)
+        for evaluator in evaluators:
+            evaluator.pop("subset_num_batches", None)
+            evaluator["data"]["drop_last"] = False
     return settings
 
 
-def random_branch(seed, drawn, step, tokens):
+def random_branch(seed, drawn, step, tokens, ranks):
     """Settings, by their names with dots, of a training that goes on from the drawn one after its last step; None for most seeds."""
     draw, config = Draw(f"branch of {seed}"), drawn.config
-    if draw.random.random() > 0.4:
+    if draw.random.random() > 0.4 or (ranks > 1 and config.get("max_grad_norm_ratio")):  # FSDP's ranks have averages for weights without moments
         return None
     batch, micro = config["global_train_batch_size"], config["device_train_microbatch_size"]
     if config["data"]["drop_last"]:  # the trainer refuses a batch that is not full
-        batch = draw.of(batch, *(n for n in (micro, 2 * micro, 3 * micro + 1) if n <= drawn.instances))
+        batch = draw.of(batch, *(n * ranks for n in (micro, 2 * micro, 3 * micro + 1) if n * ranks <= drawn.instances))
     branch = dict(global_train_batch_size=batch)
     draw.sometimes(0.2, branch, reset_trainer_state=(True,), restore_dataloader=(False,), epoch=(0, 1, 2), fast_forward_batches=(1, 2))
     begins_anew = "reset_trainer_state" in branch or "restore_dataloader" in branch
@@ -181,9 +202,9 @@ def with_settings(config, settings):
     return config
 
 
-def write_branch(seed, drawn, step, tokens, file):
+def write_branch(seed, drawn, step, tokens, file, ranks=1):
     """The config of random_branch() as a file; None for most seeds."""
-    settings = random_branch(seed, drawn, step, tokens)
+    settings = random_branch(seed, drawn, step, tokens, ranks)
     return settings and write_config(with_settings(drawn.config, settings), file)
 
 

@@ -5,10 +5,17 @@ Needs: as make_trajectory.py
 `fp32`, `fp64`: as torch computes them. `bf16`: OLMo's amp_bf16 as a GPU rounds it, in the definition that the config's
 distributed_strategy chooses; see make_model_bf16.py. `noisy`: the same, with every value that is rounded to bf16 moved before by up
 to 2^-22 of its size, which is what another order of sums or another exponential does.
+
+A process that joined others trains with them, under the DDP or FSDP of torch that OLMo's scripts/train.py makes; see `Ranks`.
 """
 
 import contextlib
 import functools
+import logging
+import multiprocessing
+import os
+import pickle
+import warnings
 
 import make_model_bf16
 import make_trajectory
@@ -18,6 +25,9 @@ from olmo.config import TrainConfig
 from olmo.eval import build_evaluator
 from olmo.model import OLMo, OLMoBlock
 from olmo.optim import BoltOnWarmupScheduler
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_optimizer_state_dict
+from torch.distributed.fsdp import FullyShardedDataParallel
+from torch.nn.parallel import DistributedDataParallel
 
 AUTOCAST = torch.autocast
 LINEAR, LAYER_NORM, EMBEDDING, VECTOR_NORM = F.linear, F.layer_norm, F.embedding, torch.linalg.vector_norm
@@ -117,6 +127,19 @@ def raise_logits(trainer):
     trainer.loss_fn = raised
 
 
+def wrapped(model, cfg):
+    """What OLMo's scripts/train.py makes of a model for the trainer."""
+    mixed = cfg.precision == "amp_bf16" and cfg.distributed_strategy == "fsdp"
+    if not torch.distributed.is_initialized():
+        return OneProcess(model, mixed)
+    if cfg.distributed_strategy == "ddp":
+        return DistributedDataParallel(model, find_unused_parameters=cfg.ddp.find_unused_params)
+    return FullyShardedDataParallel(
+        model, sharding_strategy=cfg.fsdp.sharding_strategy, mixed_precision=cfg.fsdp_precision if mixed else None, limit_all_gathers=True,
+        auto_wrap_policy=model.get_fsdp_wrap_policy(cfg.fsdp.wrapping_strategy), use_orig_params=cfg.fsdp.use_orig_params,
+        device_id=torch.device("cpu"))
+
+
 def initial_weights(config_file, seed):
     compute_as("fp32")  # whatever this process trained before
     torch.manual_seed(seed)
@@ -126,9 +149,8 @@ def initial_weights(config_file, seed):
 
 
 def trainer_of(config_file, weights, arithmetic):
-    cfg = make_trajectory.for_one_process(TrainConfig.load(config_file))
-    trainer = make_trajectory.trainer_of(cfg, weights, torch.float64 if arithmetic == "fp64" else torch.float32)
-    trainer.dist_model = OneProcess(trainer.model, cfg.precision == "amp_bf16" and cfg.distributed_strategy == "fsdp")
+    cfg = make_trajectory.filled_in(TrainConfig.load(config_file))
+    trainer = make_trajectory.trainer_of(cfg, weights, torch.float64 if arithmetic == "fp64" else torch.float32, wrapped)
     raise_logits(trainer)
     return trainer
 
@@ -162,17 +184,59 @@ def train(config_file, weights, arithmetic, seed=0, branch_file=None):
     first = {}
 
     def keep_first(optimizer, args, kwargs):
-        for name, parameter in trainer.model.named_parameters():
-            first.setdefault(name, optimizer.state[parameter]["exp_avg"].double().clone())
+        if not first:
+            state = get_optimizer_state_dict(trainer.dist_model, optimizer, options=StateDictOptions(full_state_dict=True))["state"]
+            first.update({name.removeprefix("module."): moments["exp_avg"].double().clone() for name, moments in state.items()})
 
     trainer.optim.register_step_post_hook(keep_first)
     steps, final = make_trajectory.train(trainer, trainer.max_steps)
     evaluations = [evaluate(trainer)]
     if branch_file:
-        branch = trainer_of(branch_file, trainer.model.state_dict(), arithmetic)
+        branch = trainer_of(branch_file, final, arithmetic)
         take_over(branch, trainer)
         if branch.max_steps > branch.global_step:
             more, final = make_trajectory.train(branch, branch.max_steps - branch.global_step)
             steps += more
             evaluations.append(evaluate(branch))
     return steps, first, {name: weight.double() for name, weight in final.items()}, evaluations
+
+
+def serve(rank, ranks, store, pipe):
+    """A rank: trains what it's asked to, until nobody asks any more."""
+    warnings.filterwarnings("ignore")
+    logging.disable(logging.WARNING)
+    torch.set_num_threads(1)
+    os.environ |= {name: str(rank) for name in ("RANK", "LOCAL_RANK", "FS_LOCAL_RANK")} | dict(LOCAL_WORLD_SIZE=str(ranks))
+    torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=ranks)
+    with contextlib.suppress(EOFError):
+        while True:
+            pipe.send_bytes(pickle.dumps(train(*pickle.loads(pipe.recv_bytes()))))
+
+
+class Ranks:
+    """Processes that train together, joined by Gloo through the file `store`, which must not be there yet."""
+
+    def __init__(self, count, store):
+        context = multiprocessing.get_context("spawn")
+        self.pipes, self.processes = [], []
+        for rank in range(count):
+            ours, its = context.Pipe()
+            process = context.Process(target=serve, args=(rank, count, store, its))
+            process.start()
+            its.close()  # so that the end of the process is the end of the pipe
+            self.pipes.append(ours)
+            self.processes.append(process)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *raised):
+        for process in self.processes:
+            process.kill()
+            process.join()
+
+    def train(self, *arguments):
+        """As train(); what rank 0 returns."""
+        for pipe in self.pipes:
+            pipe.send_bytes(pickle.dumps(arguments))
+        return [pickle.loads(pipe.recv_bytes()) for pipe in self.pipes][0]

@@ -38,7 +38,7 @@ def config_of(recorded, tokens, folder):
         softmax_auxiliary_loss=recorded["softmax_auxiliary_loss"],
         data=DataConfig(paths=[str(tokens)], memmap_dtype="uint16", drop_last=recorded["drop_last"], num_workers=0,
                         seed=recorded["data_seed"]))
-    return make_trajectory.for_one_process(cfg)
+    return make_trajectory.filled_in(cfg)
 
 
 def perturbed(weights, seed):
