@@ -25,6 +25,109 @@ std::size_t find_torchtitan_step(std::string_view line) {
   return line.find(": ", at + kStepKey.size()) == line.npos ? line.npos : at;
 }
 
+/// The step of a line `[step=10/739328,epoch=0]`; every rank prints it, the first one with numbers.
+std::optional<std::string_view> olmo_step(std::string_view line) {
+  const auto at = line.find(kOlmoStep);
+  if (at == line.npos) return std::nullopt;
+  const auto step = line.substr(at + kOlmoStep.size());
+  return step.substr(0, step.find_first_of("/,]"));
+}
+
+struct OlmoNumber {
+  std::string_view before;  ///< what a launcher put before the line: its rank, node or time
+  std::string_view name;
+  std::string value;
+};
+
+/// Of a line `    train/CrossEntropyLoss=11.20`.
+std::optional<OlmoNumber> olmo_number(std::string_view line) {
+  const auto indent = line.find("    ");
+  if (indent == line.npos) return std::nullopt;
+  const auto told = trimmed(line.substr(indent));
+  const auto equals = told.find('=');
+  const auto name = told.substr(0, equals);
+  if (equals == told.npos || name.find('/') == told.npos || name.ends_with(' '))
+    return std::nullopt;
+  const auto value = split_words(told.substr(equals + 1));
+  return OlmoNumber{line.substr(0, indent), name, value.empty() ? "" : without_thousands(value[0])};
+}
+
+/// Makes rows of the lines of one rank, between which those of others may stand.
+class OlmoRows {
+ public:
+  explicit OlmoRows(const OnLogRow& on_row) : on_row_(on_row) {}
+
+  void add_step(std::string_view line, std::string_view step, std::int64_t line_number) {
+    waiting_.push_back({std::string(line), std::string(step), line_number});
+  }
+
+  void add(const OlmoNumber& number, std::int64_t line) {
+    const bool evaluates = number.name.starts_with(kOlmoEvaluation);
+    go_to(place_of(number.before), number);
+    if (evaluates && (!evaluates_ || row_.cells().empty())) begin(line, true);
+    if (evaluates == evaluates_ && !row_.cells().empty() && !row_.has(number.name))
+      row_.add(std::string(number.name), number.value);
+  }
+
+  void end_evaluation() {
+    if (evaluates_) end_row();
+  }
+
+  void end() {
+    end_row();
+    for (const auto& place : waiting_) begin_at(place);
+    end_row();
+  }
+
+ private:
+  struct Place {
+    std::string line, step;
+    std::int64_t line_number = 0;
+  };
+
+  /// Of the steps that wait for numbers the newest in whose line the same stands `before`. Where it
+  /// stands in none, as a time does, the newest. waiting_.size(): the number is of the present
+  /// step.
+  [[nodiscard]] std::size_t place_of(std::string_view before) const {
+    for (auto i = waiting_.size(); i > 0; --i)
+      if (waiting_[i - 1].line.starts_with(before)) return i - 1;
+    const bool is_present = waiting_.empty() || present_.line.starts_with(before);
+    return is_present ? waiting_.size() : waiting_.size() - 1;
+  }
+
+  void go_to(std::size_t place, const OlmoNumber& number) {
+    if (place == waiting_.size()) return;
+    const bool other_rank = waiting_[place].step == present_.step && !row_.has(number.name);
+    for (std::size_t i = 0; i <= place && !other_rank; ++i)
+      if (i == place || waiting_[i].line.starts_with(number.before)) begin_at(waiting_[i]);
+    waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(place) + 1);
+  }
+
+  void begin_at(const Place& place) {
+    present_ = place;
+    begin(place.line_number, false);
+  }
+
+  void begin(std::int64_t line_number, bool evaluates) {
+    end_row();
+    row_.add("step", present_.step);
+    line_number_ = line_number;
+    evaluates_ = evaluates;
+  }
+
+  void end_row() {
+    if (!row_.cells().empty()) on_row_(line_number_, row_.cells());
+    row_.clear();
+  }
+
+  const OnLogRow& on_row_;
+  RowCells row_;
+  std::int64_t line_number_ = 0;
+  bool evaluates_ = false;
+  Place present_;
+  std::vector<Place> waiting_;
+};
+
 /// Of a line ` iteration 7/ 100 | consumed samples: 448 | … | lm loss: 1.09E+01 | grad norm: 2.1 |`
 /// what follows the word; nothing for other lines (Megatron-LM's training_log(); NeMo's lines have
 /// the same form).
@@ -110,41 +213,18 @@ void read_torchtitan(std::string_view text, const OnLogRow& on_row) {
 /// An evaluation is printed after the step that it follows, under its evaluator's name: a row of
 /// that step without a loss.
 void read_olmo(std::string_view text, const OnLogRow& on_row) {
-  std::vector<std::pair<std::string, std::string>> block;
-  std::string last_step;
-  std::int64_t begin = 0;
-  const auto end_block = [&] {
-    std::vector<LogCell> cells;
-    for (const auto& [name, value] : block) cells.push_back({name, value});
-    if (!cells.empty()) on_row(begin, cells);
-    block.clear();
-  };
+  OlmoRows rows(on_row);
   for (Lines lines(text); lines.next();) {
     const std::string line = without_ansi(lines.line());
-    const std::string_view view = line;
-    if (const auto at = view.find(kOlmoStep); at != view.npos) {
-      end_block();
-      const auto step = view.substr(at + kOlmoStep.size());
-      last_step = step.substr(0, step.find_first_of("/,]"));
-      block.emplace_back("step", last_step);
-      begin = lines.number();
-      continue;
+    if (const auto step = olmo_step(line)) {
+      rows.add_step(line, *step, lines.number());
+    } else if (const auto number = olmo_number(line)) {
+      rows.add(*number, lines.number());
+    } else {
+      rows.end_evaluation();
     }
-    const auto equals = view.find('=');
-    if (!view.starts_with(' ') || equals == view.npos) {
-      end_block();
-      continue;
-    }
-    const auto name = trimmed(view.substr(0, equals));
-    if (block.empty()) {
-      if (!name.starts_with(kOlmoEvaluation)) continue;
-      block.emplace_back("step", last_step);
-      begin = lines.number();
-    }
-    const auto value = split_words(view.substr(equals + 1));
-    block.emplace_back(name, value.empty() ? "" : without_thousands(value[0]));
   }
-  end_block();
+  rows.end();
 }
 
 void read_megatron(std::string_view text, const OnLogRow& on_row) {

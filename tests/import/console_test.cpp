@@ -53,6 +53,36 @@ TEST_CASE("OLMo's console is read block by block", "[import]") {
   CHECK(read.skipped == 1);
 }
 
+TEST_CASE("ranks and nodes may stand before each line of OLMo's console", "[import]") {
+  // srun --label, torchrun --tee 3, and the script that starts OLMo on LUMI.
+  for (const std::string first : {"0: ", "[default0]:", "nid005042:0 out: "}) {
+    INFO(first);
+    const Log log(first + "2026-01-01\thost:0\tINFO\t[step=10/20,epoch=0]\n" + first +
+                  "    optim/total_grad_norm=1.234\n"
+                  "1: 2026-01-01\thost:1\tINFO\t[step=10/20,epoch=0]\n"
+                  "2: 2026-01-01\thost:2\tINFO\t[step=9/20,epoch=0]\n"  // late
+                  "1: 2026-01-01\thost:1\tINFO\tsomething else    that is = not a number\n" +
+                  first + "    train/CrossEntropyLoss=11.20\n" + first +
+                  "2026-01-01\thost:0\tINFO\tpiqa\n" + first +
+                  "    eval/downstream/piqa_acc=0.5100\n" + first +
+                  "2026-01-01\thost:0\tINFO\t[step=11/20,epoch=0]\n" + first +
+                  "    train/CrossEntropyLoss=10.20\n");
+    const auto read = log.read();
+    CHECK(losses(read) == std::vector<double>{11.20, 10.20});
+    CHECK(read.steps.at(0).grad_norm == 1.234);
+    CHECK(read.metrics.at(0).value == 0.51);
+  }
+}
+
+TEST_CASE("a step that OLMo trained again after a crash is told again", "[import]") {
+  const Log log(
+      "INFO\t[step=10/20,epoch=0]\n"
+      "    train/CrossEntropyLoss=11.20\n"
+      "INFO\t[step=10/20,epoch=0]\n"
+      "    train/CrossEntropyLoss=11.25\n");
+  CHECK(losses(log.read()) == std::vector<double>{11.25});
+}
+
 TEST_CASE("evaluations in OLMo's console are metrics of the step before them", "[import]") {
   const Log log(
       "INFO\tpiqa\n"
