@@ -24,7 +24,7 @@ void add_checkpoint_import(const Command& checkpoint) {
   command.json(options.json);
   command.footer(
       "The new folder is a run directory with weights only (step0): eval, inspect, verify, diff "
-      "and load_weights take it. With the state of AdamW, of OLMo or OLMo-core, it is a whole "
+      "and load_weights take it. With the state of AdamW, or OLMo's LionW, it is a whole "
       "checkpoint (step N), which load_path takes, too. Nothing has to be imported to be "
       "evaluated.\n"
       "Example: olmo-harness checkpoint import OLMo-2-0425-1B --to runs/olmo2-1b");

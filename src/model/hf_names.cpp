@@ -67,7 +67,8 @@ std::string without_wrappers(std::string name) {
     for (auto at = name.find(wrapper); at != std::string::npos; at = name.find(wrapper))
       name.erase(at, wrapper.size());
   }
-  if (name.starts_with("model.transformer.")) name.erase(0, std::string_view("model.").size());
+  for (const std::string_view wrapper : {"module.", "model."})
+    if (name.starts_with(std::string(wrapper) + "transformer.")) name.erase(0, wrapper.size());
   return name;
 }
 

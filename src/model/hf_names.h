@@ -40,9 +40,10 @@ bool is_hf_name(std::string_view name);
 std::string hf_name_of_olmo_core(const std::string& name);
 
 /// All names of a saved OLMo's tensors, as parameter_specs() has them and in their order: without
-/// the prefixes that savers add (`model.` of hf_olmo, `_fsdp_wrapped_module.`, `_orig_mod.`), and
-/// with the blocks of block groups (`transformer.block_groups.GROUP.BLOCK.…`) counted through, as
-/// OLMo itself does (OLMo._make_state_dict_compatible). Other names stay as they are.
+/// the prefixes that savers add (`model.` of hf_olmo, `module.` of DDP, `_fsdp_wrapped_module.`,
+/// `_orig_mod.`), and with the blocks of block groups (`transformer.block_groups.GROUP.BLOCK.…`)
+/// counted through, as OLMo itself does (OLMo._make_state_dict_compatible). Other names stay as
+/// they are.
 std::vector<std::string> plain_names(std::vector<std::string> names);
 
 }  // namespace olmo::model

@@ -71,6 +71,14 @@ class States {
     return is_of_olmo_core_ ? model::hf_name_map(config) : model::own_name_map(config);
   }
 
+  /// It has one moment of each parameter, and does not count.
+  [[nodiscard]] bool is_of_lionw() const {
+    return !is_empty() && std::ranges::all_of(tensors_, [](const auto& tensor) {
+      const std::string& part = tensor.first.first;
+      return part != "exp_avg_sq" && part != "step";
+    });
+  }
+
   [[nodiscard]] bool is_empty() const { return tensors_.empty(); }
   [[nodiscard]] bool has(const std::string& part, const std::string& name) const {
     return tensors_.contains({part, name});
@@ -82,8 +90,8 @@ class States {
     const auto found = tensors_.find({part, name});
     if (found == tensors_.end())
       fail(part, name,
-           "is missing: expected the state of AdamW, by the parameters' names or with the "
-           "`param_groups` that name them");
+           "is missing: expected the state of " + std::string(is_of_lionw() ? "LionW" : "AdamW") +
+               ", by the parameters' names or with the `param_groups` that name them");
     at::Tensor tensor = store::read_tensor(*found->second);
     if (tensor.scalar_type() != at::kFloat) fail(part, name, "is not F32");
     if (tensor.sizes() != at::IntArrayRef(shape))
@@ -151,6 +159,14 @@ States open_safetensors(const fs::path& path) {
   return {stored_in(std::move(file)), path.string(), names, /*has_keys=*/true};
 }
 
+void require_step(const States& states, const Parts& parts, std::int64_t expected) {
+  for (const auto& [name, rows] : parts)
+    if (const std::int64_t step = states.take_step(name); step != expected)
+      states.fail("step", name,
+                  "is " + std::to_string(step) + ", and of the first parameter " +
+                      std::to_string(expected));
+}
+
 /// Nothing: the folder holds no state of an optimizer.
 std::optional<States> open_states(const fs::path& folder) {
   const fs::path safetensors = folder / "optim.safetensors", pickle = folder / "optim.pt";
@@ -172,28 +188,41 @@ std::optional<OlmoOptimizer> read_olmo_optimizer(const fs::path& folder,
                                                  const model::ModelConfig& config) {
   const auto states = open_states(folder);
   if (!states) return std::nullopt;
-  OlmoOptimizer state;
   const auto specs = model::parameter_specs(config);
   const auto map = states->name_map(config);
-  state.step = states->take_step(map.front().parts.front().name);
+  OlmoOptimizer state;
+  state.name = states->is_of_lionw() ? "lionw" : "adamw";
+  std::vector<std::string> moments = {"exp_avg"};
+  if (state.name == "adamw") {
+    moments.emplace_back("exp_avg_sq");
+    state.step = states->take_step(map.front().parts.front().name);
+  }
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const auto& spec = specs[i];
-    for (const auto& [name, rows] : map[i].parts)
-      if (const std::int64_t step = states->take_step(name); step != state.step)
-        states->fail("step", name,
-                     "is " + std::to_string(step) + ", and of the first parameter " +
-                         std::to_string(state.step));
-    at::Tensor updates = new_tensor({}, at::kLong);
-    mutable_host_span<std::int64_t>(updates).front() = state.step;
-    state.tensors.push_back({"step/" + spec.name, updates});
-    for (const std::string part : {"exp_avg", "exp_avg_sq"})
+    if (state.step) require_step(*states, map[i].parts, *state.step);
+    for (const std::string& part : moments)
       state.tensors.push_back(
           {part + "/" + spec.name, states->take_rows(part, map[i].parts, spec.shape)});
     const std::string average = "grad_norm_exp_avg";  // under max_grad_norm_ratio
     if (states->has(average, spec.name))
       state.tensors.push_back({average + "/" + spec.name, states->take(average, spec.name, {})});
   }
+  if (state.step) state.count_updates(*state.step);
   return state;
+}
+
+void OlmoOptimizer::count_updates(std::int64_t updates) {
+  const std::string moment = "exp_avg/";
+  NamedTensors counted;
+  for (auto& named : tensors) {
+    if (named.name.starts_with(moment)) {
+      const at::Tensor count = new_tensor({}, at::kLong);
+      mutable_host_span<std::int64_t>(count).front() = updates;
+      counted.push_back({"step/" + named.name.substr(moment.size()), count});
+    }
+    counted.push_back(std::move(named));
+  }
+  tensors = std::move(counted);
 }
 
 }  // namespace olmo::models

@@ -67,17 +67,24 @@ OlmoState counters_of(const std::map<std::string, std::int64_t>& numbers, std::i
 /// In an unsharded checkpoint, in one of shards, and in one of ShardedTensors.
 constexpr std::array<const char*, 3> kCounters = {"train.pt", "train/rank0.pt", "rank0.pt"};
 
-OlmoState read_counters(const fs::path& folder, std::int64_t steps,
+/// `steps`: what the optimizer's state tells of them, if it does.
+OlmoState read_counters(const fs::path& folder, const std::optional<std::int64_t>& steps,
                         const config::TrainConfig& config) {
   const auto* name = std::ranges::find_if(
       kCounters, [&](const char* counters) { return is_there(folder / counters); });
-  if (name == kCounters.end()) return counters_of({}, steps, config, folder / models::kOlmoConfig);
+  if (name == kCounters.end()) {
+    if (steps) return counters_of({}, *steps, config, folder / models::kOlmoConfig);
+    throw Error(ErrorKind::kInput,
+                folder.string() +
+                    ": holds no train.pt, and the state of LionW does not tell the "
+                    "number of updates");
+  }
   const fs::path file = folder / *name;
   const auto numbers = store::TorchFile(file).root().integers();
   if (!numbers.contains("global_step"))
     throw Error(ErrorKind::kInput,
                 file.string() + ": holds no `global_step`, as OLMo's trainer writes it");
-  OlmoState saved = counters_of(numbers, steps, config, file);
+  OlmoState saved = counters_of(numbers, steps.value_or(0), config, file);
   saved.counters = *name;
   return saved;
 }
@@ -141,7 +148,7 @@ std::string unfit(const fs::path& folder, const Json& experiment) {
 /// SkipStepAdamW did not count its updates before its `step_increment_bugfix`: its moments with
 /// AdamW's correction for a first update would be ten times as large. Steps that it skips are few.
 bool counts_updates(const models::OlmoOptimizer& optimizer, const OlmoState& saved) {
-  return optimizer.step >= saved.state.step / 2;
+  return optimizer.step.value_or(0) >= saved.state.step / 2;
 }
 
 /// A digest of everything that a training takes over.
@@ -166,14 +173,15 @@ TakenState add_olmo_state(const models::ModelFiles& source, store::CheckpointCon
   auto optimizer = models::read_olmo_optimizer(source.path, source.config);
   if (!optimizer) return {};
   const config::TrainConfig config = of_core ? in_olmo_keys(experiment, file) : read_config(file);
-  if (config.optimizer.name != "adamw")
+  if (config.optimizer.name != optimizer->name)
     throw Error(ErrorKind::kInput, file.string() + ": `optimizer.name` is " +
-                                       config.optimizer.name + ", expected adamw");
+                                       config.optimizer.name + ", expected " + optimizer->name);
   OlmoState saved = of_core ? read_core_counters(source.path, config)
                             : read_counters(source.path, optimizer->step, config);
+  if (!optimizer->step) optimizer->count_updates(saved.state.step);
   if (of_core && !counts_updates(*optimizer, saved))
     return {{},
-            "it counts " + std::to_string(optimizer->step) + " updates in " +
+            "it counts " + std::to_string(optimizer->step.value_or(0)) + " updates in " +
                 std::to_string(saved.state.step) + " steps"};
   contents.kind = store::CheckpointKind::kFull;
   contents.config = to_json(config);

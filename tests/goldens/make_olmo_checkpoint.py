@@ -7,7 +7,7 @@ config.yaml, model.safetensors and optim.safetensors are written by OLMo's funct
 that FSDP gives the optimizer's state; train.pt is what torch.save makes of what OLMo's Trainer.trainer_state_dict() holds, with the
 state of the CPU's random generator in place of a GPU's. after.json has the steps up to MORE of the trainer that restored them, as trajectories have.
 The tokens are make_trajectory's token_ids(). pickled/ holds the same tensors as model.pt and optim.pt; by_number/ the optimizer's
-state by numbers instead of names, as DDP gives it.
+state by numbers instead of names, as DDP gives it, whose names begin with `module.`.
 """
 
 import json
@@ -43,7 +43,7 @@ def config(folder):
 def optim_state_of(trainer):
     """As FSDP.optim_state_dict() gives it: by name."""
     names = {parameter: name for name, parameter in trainer.model.named_parameters()}
-    groups = [dict(group, params=[names[p] for p in group["params"]]) for group in trainer.optim.param_groups]
+    groups = [dict(group, **{key: [names[p] for p in group["params"]] for key in ("params", "param_names")}) for group in trainer.optim.param_groups]
     return {"state": {names[p]: dict(state) for p, state in trainer.optim.state.items()}, "param_groups": groups}
 
 

@@ -64,7 +64,7 @@ TEST_CASE("prefixes of other savers are dropped", "[model]") {
   CHECK(olmo::model::plain_names(
             {"model.transformer.wte.weight",
              "_fsdp_wrapped_module.transformer.blocks.0._fsdp_wrapped_module.ff_out.weight",
-             "_orig_mod.transformer.ln_f.weight", "model.layers.0.mlp.up_proj.weight"}) ==
+             "module._orig_mod.transformer.ln_f.weight", "model.layers.0.mlp.up_proj.weight"}) ==
         std::vector<std::string>{"transformer.wte.weight", "transformer.blocks.0.ff_out.weight",
                                  "transformer.ln_f.weight", "model.layers.0.mlp.up_proj.weight"});
 }

@@ -38,6 +38,21 @@ NamedTensor& tensor_of(NamedTensors& tensors, const std::string& part, const std
   });
 }
 
+/// What LionW does not save is left out.
+void without_adamw(NamedTensors& tensors) {
+  std::erase_if(tensors, [](const auto& tensor) {
+    const auto names = store::decode_olmo_path(tensor.name);
+    return names.size() == 3 && (names[2] == "exp_avg_sq" || names[2] == "step");
+  });
+}
+
+std::vector<std::string> parts_of(const models::OlmoOptimizer& state, const std::string& name) {
+  std::vector<std::string> parts;
+  for (const auto& [tensor, values] : state.tensors)
+    if (tensor.ends_with("/" + name)) parts.push_back(tensor.substr(0, tensor.find('/')));
+  return parts;
+}
+
 }  // namespace
 
 TEST_CASE("the optimizer's state that OLMo saved is read under our names", "[models]") {
@@ -45,13 +60,9 @@ TEST_CASE("the optimizer's state that OLMo saved is read under our names", "[mod
   const auto state = read_olmo_optimizer(kGolden, config);
   REQUIRE(state);
   CHECK(state->step == 8);
-  std::vector<std::string> of_norm;
-  for (const auto& [name, tensor] : state->tensors)
-    if (name.ends_with("/transformer.ln_f.weight")) of_norm.push_back(name);
-  CHECK(of_norm == std::vector<std::string>{"step/transformer.ln_f.weight",
-                                            "exp_avg/transformer.ln_f.weight",
-                                            "exp_avg_sq/transformer.ln_f.weight",
-                                            "grad_norm_exp_avg/transformer.ln_f.weight"});
+  CHECK(state->name == "adamw");
+  CHECK(parts_of(*state, "transformer.ln_f.weight") ==
+        std::vector<std::string>{"step", "exp_avg", "exp_avg_sq", "grad_norm_exp_avg"});
   CHECK_FALSE(read_olmo_optimizer(kGolden.parent_path(), config));
 }
 
@@ -72,6 +83,31 @@ TEST_CASE("a state that torch saved, or that goes by numbers, is the same", "[mo
   };
   for (const char* file : {"pickled/optim.pt", "by_number/optim.pt", "by_number/optim.safetensors"})
     check_same(file);
+}
+
+TEST_CASE("the state of LionW has one moment, and does not tell how many updates were made",
+          "[models]") {
+  const auto config = models::find_model(kGolden).config;
+  const test::TemporaryDirectory folder;
+  const std::string name = "transformer.ln_f.weight";
+  write_state(folder.path(), without_adamw);
+  auto state = read_olmo_optimizer(folder.path(), config);
+  REQUIRE(state);
+  CHECK(state->name == "lionw");
+  CHECK_FALSE(state->step);
+  CHECK(parts_of(*state, name) == std::vector<std::string>{"exp_avg", "grad_norm_exp_avg"});
+  state->count_updates(7);
+  CHECK(parts_of(*state, name) == std::vector<std::string>{"step", "exp_avg", "grad_norm_exp_avg"});
+  const auto step = std::ranges::find(state->tensors, "step/" + name, &NamedTensor::name);
+  CHECK(host_value<std::int64_t>(step->tensor) == 7);
+
+  write_state(folder.path(), [&](auto& tensors) {
+    without_adamw(tensors);
+    tensor_of(tensors, "exp_avg", name).name = "exp_avg";
+  });
+  CHECK_THROWS_WITH(read_olmo_optimizer(folder.path(), config),
+                    Contains("`exp_avg` of transformer.ln_f.weight is missing: expected the state "
+                             "of LionW"));
 }
 
 TEST_CASE("a state that does not fit its model is told by parameter and part", "[models]") {

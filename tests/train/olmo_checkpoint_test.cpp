@@ -1,5 +1,6 @@
 #include "train/olmo_checkpoint.h"
 
+#include <algorithm>
 #include <fstream>
 
 #include <nlohmann/json.hpp>
@@ -8,6 +9,7 @@
 #include "core/files/json.h"
 #include "models/convert_model.h"
 #include "store/checkpoint/checkpoint.h"
+#include "store/foreign/safetensors.h"
 #include "store/runs/recorded_run.h"
 #include "support/catch.h"
 #include "support/temporary_directory.h"
@@ -35,6 +37,12 @@ TakenState taken_to(const fs::path& to, const fs::path& from) {
 
 std::optional<OlmoState> import_to(const fs::path& to, const fs::path& from = kGolden) {
   return taken_to(to, from).state;
+}
+
+void name_lionw(const fs::path& config) {
+  std::string text = read_file(config);
+  text.replace(text.find("name: adamw"), 11, "name: lionw");
+  std::ofstream(config) << text;
 }
 
 }  // namespace
@@ -228,13 +236,37 @@ TEST_CASE("weights without an optimizer's state are imported alone", "[train]") 
         store::CheckpointKind::kWeights);
 }
 
-TEST_CASE("the state of another optimizer than AdamW is not imported", "[train]") {
+TEST_CASE("the state of another optimizer than the config names is not imported", "[train]") {
   const test::TemporaryDirectory folder;
   fs::copy(kGolden, folder / "from");
-  std::string text = read_file(folder / "from/config.yaml");
-  text.replace(text.find("name: adamw"), 11, "name: lionw");
-  std::ofstream(folder / "from/config.yaml") << text;
+  name_lionw(folder / "from/config.yaml");
   CHECK_THROWS_WITH(import_to(folder / "to", folder / "from"),
                     Contains("config.yaml: `optimizer.name` is lionw, expected adamw"));
   CHECK_FALSE(fs::exists(folder / "to"));
+}
+
+TEST_CASE("a state of LionW has made as many updates as train.pt counts", "[train]") {
+  const test::TemporaryDirectory folder;
+  fs::copy(kGolden, folder / "from");
+  name_lionw(folder / "from/config.yaml");
+  const store::SafetensorsFile golden(kGolden / "optim.safetensors");
+  NamedTensors tensors;
+  for (const auto& entry : golden.entries()) {
+    const auto names = store::decode_olmo_path(entry.name);
+    if (names.size() != 3 || names[2] == "exp_avg")
+      tensors.push_back({entry.name, golden.tensor(entry.name)});
+  }
+  store::write_safetensors(folder / "from/optim.safetensors", tensors);
+  const auto saved = import_to(folder / "to", folder / "from");
+  REQUIRE(saved);
+  CHECK(saved->state.step == 8);
+  const auto contents = store::read_checkpoint(folder / "to/step8");
+  CHECK(contents.kind == store::CheckpointKind::kFull);
+  const auto step =
+      std::ranges::find(contents.optim, "step/transformer.ln_f.weight", &NamedTensor::name);
+  CHECK(host_value<std::int64_t>(step->tensor) == 8);
+
+  fs::remove(folder / "from/train.pt");
+  CHECK_THROWS_WITH(import_to(folder / "again", folder / "from"),
+                    Contains("holds no train.pt, and the state of LionW does not tell"));
 }
