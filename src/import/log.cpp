@@ -195,17 +195,23 @@ LogFormat detect_log_format(std::string_view text, const std::string& file) {
   text = without_bom(text);
   const auto is_number = [](std::string_view word) { return parse_log_number(word).has_value(); };
   std::optional<bool> may_be_csv;  // told by the first line; a console log may begin with anything
+  bool is_python = false;
   for (Lines lines(text); lines.next();) {
     const auto words = split_words(lines.line());
     if (words.empty() || words[0].starts_with('#')) continue;
+    is_python = is_python || lines.line().find("{'loss': ") != std::string_view::npos;
     if (!may_be_csv) {
-      if (words[0].starts_with('{')) return LogFormat::kJsonl;
+      if (words[0].starts_with('{') && !is_python) return LogFormat::kJsonl;
       if (words.size() >= 2 && std::all_of(words.begin(), words.end(), is_number))
         return LogFormat::kColumns;
       may_be_csv = lines.line().find(',') != std::string_view::npos;
     }
     if (const auto console = console_of(lines.line())) return *console;
   }
+  if (is_python)
+    refuse(file,
+           "is what Hugging Face's trainer prints, which tells no steps: import the "
+           "trainer_state.json in one of its checkpoints");
   if (may_be_csv.value_or(false)) return LogFormat::kCsv;
   throw Error(ErrorKind::kInput,
               file +

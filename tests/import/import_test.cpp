@@ -185,6 +185,9 @@ TEST_CASE("a bad line is named, whatever the format", "[import]") {
   CHECK_THAT(reads("{\"step\": 1, \"loss\": 1e999}\n"), Catch::StartsWith("x.log:1: is not valid"));
   CHECK_THAT(reads(""), Catch::Contains("none of the known logs"));
   CHECK_THAT(reads("hello\n"), Catch::Contains("none of the known logs"));
+  const std::string hugging_face = "{'loss': 2.5, 'learning_rate': 4.9e-05, 'epoch': 0.05}\n";
+  for (const std::string before : {"", "Loading, please wait\n", "  5%|#  | 10/200 "})
+    CHECK_THAT(reads(before + hugging_face), Catch::Contains("trainer_state.json"));
   CHECK_THAT(reads("step,loss\n", "x.csv"), Catch::Contains("holds no row"));
   CHECK_THAT(reads("step,loss\n1,\n"), Catch::Contains("no row has a loss"));
 }
