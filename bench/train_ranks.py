@@ -74,13 +74,23 @@ def config_of(arguments, shape, token_file, precision, strategy, ranks):
     return our_config(arguments, shape, token_file, arguments.steps or STEPS[shape], settings)
 
 
-def measure(arguments, shape, token_file, precision, strategy, ranks):
-    config = config_of(arguments, shape, token_file, precision, strategy, ranks)
+def measure_with_memory(arguments, config, ranks, *options):
+    """As measure_ours, with the peak of each rank, and what `train --dry-run` with `options` plans, in MiB."""
     peaks = Peaks()
     result = measure_ours(arguments, config, ranks, peaks.look)
     result["peaks"] = [peaks.mib.get(row["pid"], result["peak_mib"]) for row in result["ranks"]]
-    result["plan"] = plan_of(arguments, config, "--world-size", str(ranks))["memory_bytes"]["total"] / 2**20
+    result["plan"] = plan_of(arguments, config, *options)["memory_bytes"]["total"] / 2**20
     return result
+
+
+def is_far(peak, plan):
+    """Whether a peak is further from its plan than 3 % and 0.2 GiB."""
+    return abs(peak - plan) > 0.03 * plan + 204.8
+
+
+def measure(arguments, shape, token_file, precision, strategy, ranks):
+    config = config_of(arguments, shape, token_file, precision, strategy, ranks)
+    return measure_with_memory(arguments, config, ranks, "--world-size", str(ranks))
 
 
 def measure_round(arguments, shape, token_file, precision):

@@ -74,7 +74,6 @@ class OlmoRows {
   }
 
   void end() {
-    end_row();
     for (const auto& place : waiting_) begin_at(place);
     end_row();
   }
@@ -98,8 +97,11 @@ class OlmoRows {
   void go_to(std::size_t place, const OlmoNumber& number) {
     if (place == waiting_.size()) return;
     const bool other_rank = waiting_[place].step == present_.step && !row_.has(number.name);
-    for (std::size_t i = 0; i <= place && !other_rank; ++i)
-      if (i == place || waiting_[i].line.starts_with(number.before)) begin_at(waiting_[i]);
+    if (!other_rank) {
+      for (std::size_t i = 0; i < place; ++i)
+        if (waiting_[i].line.starts_with(number.before)) begin_at(waiting_[i]);
+      begin_at(waiting_[place]);
+    }
     waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(place) + 1);
   }
 
@@ -183,7 +185,7 @@ void add_megatron_evaluation(std::string_view after, RowCells& row) {
 
 std::optional<LogFormat> console_of(std::string_view coloured) {
   const std::string line = without_ansi(coloured);
-  if (line.find(kOlmoStep) != std::string::npos) return LogFormat::kOlmo;
+  if (olmo_step(line)) return LogFormat::kOlmo;
   if (find_torchtitan_step(line) != std::string::npos) return LogFormat::kTorchtitan;
   if (megatron_step(line)) return LogFormat::kMegatron;
   return std::nullopt;

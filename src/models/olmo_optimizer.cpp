@@ -207,11 +207,12 @@ std::optional<OlmoOptimizer> read_olmo_optimizer(const fs::path& folder,
     if (states->has(average, spec.name))
       state.tensors.push_back({average + "/" + spec.name, states->take(average, spec.name, {})});
   }
-  if (state.step) state.count_updates(*state.step);
+  if (state.step) state.set_step(*state.step);
   return state;
 }
 
-void OlmoOptimizer::count_updates(std::int64_t updates) {
+void OlmoOptimizer::set_step(std::int64_t updates) {
+  step = updates;
   const std::string moment = "exp_avg/";
   NamedTensors counted;
   for (auto& named : tensors) {

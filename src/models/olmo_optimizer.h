@@ -17,7 +17,7 @@ struct OlmoOptimizer {
   std::optional<std::int64_t> step;  ///< updates that every parameter has seen, if it counts them
 
   /// Adds step/NAME of each parameter.
-  void count_updates(std::int64_t updates);
+  void set_step(std::int64_t updates);
 };
 
 /// Whether such a state is there. Throws as read_olmo_optimizer of files that cannot be opened.

@@ -145,10 +145,11 @@ std::string unfit(const fs::path& folder, const Json& experiment) {
   return is_there(folder / kCoreCounters) ? "" : std::string(kCoreCounters) + " is not there";
 }
 
-/// SkipStepAdamW did not count its updates before its `step_increment_bugfix`: its moments with
-/// AdamW's correction for a first update would be ten times as large. Steps that it skips are few.
+/// Of a state whose step is set. SkipStepAdamW did not count its updates before its
+/// `step_increment_bugfix`: its moments with AdamW's correction for a first update would be ten
+/// times as large. Steps that it skips are few.
 bool counts_updates(const models::OlmoOptimizer& optimizer, const OlmoState& saved) {
-  return optimizer.step.value_or(0) >= saved.state.step / 2;
+  return *optimizer.step >= saved.state.step / 2;
 }
 
 /// A digest of everything that a training takes over.
@@ -178,10 +179,10 @@ TakenState add_olmo_state(const models::ModelFiles& source, store::CheckpointCon
                                        config.optimizer.name + ", expected " + optimizer->name);
   OlmoState saved = of_core ? read_core_counters(source.path, config)
                             : read_counters(source.path, optimizer->step, config);
-  if (!optimizer->step) optimizer->count_updates(saved.state.step);
+  if (!optimizer->step) optimizer->set_step(saved.state.step);
   if (of_core && !counts_updates(*optimizer, saved))
     return {{},
-            "it counts " + std::to_string(optimizer->step.value_or(0)) + " updates in " +
+            "it counts " + std::to_string(*optimizer->step) + " updates in " +
                 std::to_string(saved.state.step) + " steps"};
   contents.kind = store::CheckpointKind::kFull;
   contents.config = to_json(config);

@@ -30,9 +30,8 @@ struct TakenState {
 ///
 /// Returns the state; nothing, and leaves the contents as they are, where no optimizer's state is,
 /// and where OLMo-core's is none that AdamW goes on from: then the weights are taken alone. Throws
-/// Error(kInput) for a config that the trainer could not have had, or that names
-/// another optimizer than the state is of, for a file without its counters, and as
-/// read_olmo_optimizer.
+/// Error(kInput) for a config that the trainer could not have had, or that names another
+/// optimizer than the state is of, for a file without its counters, and as read_olmo_optimizer.
 TakenState add_olmo_state(const models::ModelFiles& source, store::CheckpointContents& contents);
 
 }  // namespace olmo::train

@@ -96,7 +96,7 @@ TEST_CASE("the state of LionW has one moment, and does not tell how many updates
   CHECK(state->name == "lionw");
   CHECK_FALSE(state->step);
   CHECK(parts_of(*state, name) == std::vector<std::string>{"exp_avg", "grad_norm_exp_avg"});
-  state->count_updates(7);
+  state->set_step(7);
   CHECK(parts_of(*state, name) == std::vector<std::string>{"step", "exp_avg", "grad_norm_exp_avg"});
   const auto step = std::ranges::find(state->tensors, "step/" + name, &NamedTensor::name);
   CHECK(host_value<std::int64_t>(step->tensor) == 7);
