@@ -41,8 +41,9 @@ std::vector<ConfigMessage> apply_overrides(ConfigDocument& document,
                                            const std::vector<std::string>& overrides);
 
 /// Replaces every `${…}` by its value, as OmegaConf and OLMo's resolvers do: `${key.path}` of a
-/// single value, `${oc.env:NAME,default}`, `${path.choose:a,b}` (the first that exists) and
-/// `${path.glob:pattern}` (a list of files); arguments may hold references. `defaults` answers for
+/// single value, `${oc.env:NAME,default}`, `${path.choose:a,b}` (the first that exists),
+/// `${path.glob:pattern}` (a list of files) and `${path.last_checkpoint:folder}`; arguments may
+/// hold references. Within a text a value is written as Python writes it. `defaults` answers for
 /// known keys that are not set. Returns one "FILE:LINE: …" line for each cycle, unknown reference
 /// or syntax error, whose value becomes Kind::kInvalid; what depends on this machine (no such
 /// variable or path) becomes Kind::kUnresolved.

@@ -4,6 +4,7 @@
 
 #include "config/file.h"
 #include "config/group_reader.h"
+#include "config/other_words.h"
 #include "core/error.h"
 #include "core/text/text.h"
 
@@ -78,7 +79,6 @@ void read_legacy_keys(Findings& findings, TrainConfig& config) {
     config.activation_checkpointing.reset();
     if (flag) config.activation_checkpointing = "whole_layer";
   }
-  if (config.optimizer.name == "decoupled_lionw") config.optimizer.name = "lionw";
   if (!bool_at(findings.document, "model.multi_query_attention", flag)) return;
   const auto expected = flag ? std::int64_t{1} : config.model.n_heads;
   if (config.model.n_kv_heads.value_or(expected) != expected) {
@@ -120,9 +120,26 @@ void note_z_loss(Findings& findings, const TrainConfig& config) {
                                              kKey + "=1e-4 to train as it does"));
 }
 
+/// OLMo's configs put W&B's names, which have no effect here, into others: the group is null there
+/// unless the command line sets it.
+ConfigNode make_default_tree() {
+  Json defaults = to_json(TrainConfig{});
+  for (const char* name : {"project", "group", "name"}) defaults["wandb"][name] = nullptr;
+  return parse_json_config(defaults.dump(), "defaults").root;
+}
+
 const ConfigNode& default_tree() {
-  static const ConfigNode kTree = parse_json_config(to_json(TrainConfig{}).dump(), "defaults").root;
+  static const ConfigNode kTree = make_default_tree();
   return kTree;
+}
+
+void put_usual_words(ConfigNode& root) {
+  for (const auto& [group, key, word, usual] : kOtherWords) {
+    ConfigNode* values = root.find(group);
+    ConfigNode* value = values != nullptr ? values->find(key) : nullptr;
+    if (value != nullptr && value->kind == Kind::kScalar && value->text == word)
+      value->text = usual;
+  }
 }
 
 /// Whether a problem may only follow from a key that could not be read.
@@ -147,6 +164,7 @@ void report_problems(Findings& findings, const std::vector<ConfigProblem>& probl
 TrainConfig read_keys(Findings& findings, ConfigDocument& document, bool is_yaml) {
   for (auto& error : resolve_references(document, default_tree()))
     findings.errors.push_back(std::move(error));
+  put_usual_words(document.root);
   TrainConfig config;
   GroupReader reader(findings, document.root, "", "");
   visit_keys(config, reader);

@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <unordered_set>
 
 #include <glob.h>
+#include <nlohmann/json.hpp>
 
 #include "config/file.h"
 #include "core/text/text.h"
@@ -27,9 +29,11 @@ struct Unanswered {
   std::string message;
 };
 
+/// What a function gives, or a text with values put in: text, whatever it looks like.
 ConfigNode scalar(std::string text) {
   ConfigNode node;
   node.kind = ConfigNode::Kind::kScalar;
+  node.style = ConfigNode::Style::kQuoted;
   node.text = std::move(text);
   return node;
 }
@@ -67,25 +71,68 @@ ConfigNode environment(const std::vector<std::string>& arguments) {
   return is_null_text(arguments[1]) ? ConfigNode() : scalar(arguments[1]);
 }
 
+/// The step of a folder named as OLMo names checkpoints, `step1000` or `step1000-unsharded`.
+std::optional<std::int64_t> step_of(std::string name) {
+  for (const std::string_view part : {"step", "-unsharded"}) {
+    if (const auto at = name.find(part); at != name.npos) name.erase(at, part.size());
+  }
+  return read_int(name);
+}
+
+/// The checkpoint with the highest step, of two the one in shards (olmo/util.py,
+/// find_latest_checkpoint).
+ConfigNode last_checkpoint(const std::string& folder) {
+  std::int64_t latest = 0;
+  fs::path found;
+  std::error_code unread;
+  for (fs::directory_iterator entry(folder, unread), end; !unread && entry != end;
+       entry.increment(unread)) {
+    const std::string name = entry->path().filename();
+    std::error_code ignored;
+    if (!name.starts_with("step") || !entry->is_directory(ignored)) continue;
+    const auto step = step_of(name);
+    if (!step || *step < latest || (*step == latest && name.ends_with("-unsharded"))) continue;
+    latest = *step;
+    found = entry->path();
+  }
+  if (found.empty()) throw Unanswered{"no checkpoint is in `" + folder + "`"};
+  return scalar(found);
+}
+
 ConfigNode call(const std::string& name, const std::vector<std::string>& arguments) {
   if (name == "oc.env" && arguments.size() <= 2) return environment(arguments);
   if (name == "path.choose") return choose(arguments);
   if (name == "path.glob" && arguments.size() == 1) return match(arguments[0]);
+  if (name == "path.last_checkpoint" && arguments.size() == 1) return last_checkpoint(arguments[0]);
   throw BadReference{"calls `" + name +
-                     "`, which is not one of oc.env:NAME,DEFAULT, path.choose:PATH,PATH and "
-                     "path.glob:PATTERN; write the value itself"};
+                     "`, which is not one of oc.env:NAME,DEFAULT, path.choose:PATH,PATH, "
+                     "path.glob:PATTERN and path.last_checkpoint:FOLDER; write the value itself"};
 }
 
-/// What a value is as part of a text.
+/// Python's str() of a number.
+std::string python_text(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  // nlohmann's has an exponent from 1e15 on, Python's from 1e16 on.
+  if (std::abs(value) >= 1e15 && std::abs(value) < 1e16)
+    return std::to_string(std::llround(value)) + ".0";
+  return Json(value).dump();
+}
+
+/// What a value is as part of a text: Python's str() of it, as OmegaConf has it.
 std::string plain_text(const ConfigNode& node) {
   switch (node.kind) {
     case ConfigNode::Kind::kNull:
-      return "null";
+      return "None";
     case ConfigNode::Kind::kUnresolved:
       throw Unanswered{node.text};
     case ConfigNode::Kind::kInvalid:
       throw Unanswered{"it refers to a value with an error"};
     case ConfigNode::Kind::kScalar:
+      if (node.style != ConfigNode::Style::kPlain) return node.text;
+      if (const auto flag = read_bool(node.text)) return *flag ? "True" : "False";
+      if (const auto integer = read_int(node.text)) return std::to_string(*integer);
+      if (const auto number = read_double(node.text)) return python_text(*number);
       return node.text;
     default:
       throw BadReference{"puts a list or a map into a text"};
@@ -134,7 +181,7 @@ class Resolver {
       node = value_of(text);
       if (find_non_utf8(node.text))
         throw BadReference{"becomes a text that is not UTF-8 or has a NUL character"};
-      if (node.kind == ConfigNode::Kind::kScalar && !text.starts_with("${")) node.style = style;
+      if (style == ConfigNode::Style::kJsonString && !text.starts_with("${")) node.style = style;
     } catch (const BadReference& bad) {
       node = ConfigNode();
       node.kind = ConfigNode::Kind::kInvalid;

@@ -1,11 +1,15 @@
 #include "config/file.h"
 
+#include <filesystem>
+#include <fstream>
+
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/text/text.h"
 #include "support/catch.h"
 #include "support/environment.h"
+#include "support/temporary_directory.h"
 
 using olmo::Error;
 using olmo::ErrorKind;
@@ -181,10 +185,49 @@ none: ${oc.env:OLMO_TEST_UNSET,null}
   CHECK(json["none"].is_null());
 }
 
+TEST_CASE("a value within a text is written as Python writes it", "[config]") {
+  const auto text_of = [](const std::string& value) {
+    return resolved("v: " + value + "\nt: x${v}\n")["t"];
+  };
+  CHECK(text_of("null") == "xNone");
+  CHECK(text_of("true") == "xTrue");
+  CHECK(text_of("'true'") == "xtrue");
+  CHECK(text_of("0x10") == "x16");
+  CHECK(text_of("3.0e-4") == "x0.0003");
+  CHECK(text_of("1.0e-5") == "x1e-05");
+  CHECK(text_of("1.0e15") == "x1000000000000000.0");
+  CHECK(text_of("1.0e16") == "x1e+16");
+  CHECK(text_of("-.inf") == "x-inf");
+  CHECK(text_of("'3.0e-4'") == "x3.0e-4");
+}
+
+TEST_CASE("what the environment or a path gives is text", "[config]") {
+  const olmo::test::Environment number("OLMO_TEST_NUMBER", "3.0e-4");
+  CHECK(resolved("a: x${oc.env:OLMO_TEST_NUMBER}\n")["a"] == "x3.0e-4");
+}
+
+TEST_CASE("the last checkpoint of a folder is that of the highest step, in shards if it can be",
+          "[config]") {
+  const olmo::test::TemporaryDirectory folder;
+  for (const char* name :
+       {"step9", "step10-unsharded", "step10", "step8-unsharded", "stepping", "latest", "step0"})
+    std::filesystem::create_directory(folder.path() / name);
+  std::ofstream(folder.path() / "step11") << "no folder";
+  const auto last = [&](const std::string& of) {
+    return resolved("f: " + of + "\nc: ${path.last_checkpoint:${f}}\n")["c"];
+  };
+  CHECK(last(folder.path()) == (folder.path() / "step10").string());
+  std::filesystem::create_directory(folder.path() / "step12-unsharded");
+  CHECK(last(folder.path()) == (folder.path() / "step12-unsharded").string());
+  auto document = parse_config_document("c: ${path.last_checkpoint:/no/such/folder}\n", "c.yaml");
+  CHECK(resolve_references(document, ConfigNode()).empty());
+  CHECK(document.root.find("c")->kind == ConfigNode::Kind::kUnresolved);
+}
+
 TEST_CASE("a list or a map, and a function that no config of OLMo's calls, are refused",
           "[config]") {
   const auto errors = reference_errors(
-      "a: {b: 1}\nc: ${a}\nd: ${oc.select:a.b,3}\ne: ${path.last_checkpoint:/x}\nf: "
+      "a: {b: 1}\nc: ${a}\nd: ${oc.select:a.b,3}\ne: ${path.last_checkpoint:/x,/y}\nf: "
       "${oc.env:A,B,C}\n");
   REQUIRE(errors.size() == 4);
   CHECK(errors[0] ==

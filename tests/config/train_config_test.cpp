@@ -354,6 +354,21 @@ TEST_CASE("keys of OLMo that would change the result stop a run", "[config]") {
             .blockers.empty());
 }
 
+TEST_CASE("a sharding strategy may have the name of its class, as W&B keeps it", "[config]") {
+  const auto config =
+      parse_config("{}", "c.json", {"fsdp.sharding_strategy=ShardingStrategy._HYBRID_SHARD_ZERO2"})
+          .config;
+  REQUIRE(config.fsdp);
+  CHECK(config.fsdp->sharding_strategy == "_HYBRID_SHARD_ZERO2");
+}
+
+TEST_CASE("W&B's group is null in a text unless it is set", "[config]") {
+  const std::string text =
+      R"({"wandb": {"name": "w"}, "run_name": "${wandb.group}/${wandb.name}"})";
+  CHECK(parse_config(text, "c.json").config.run_name == "None/w");
+  CHECK(parse_config(text, "c.json", {"wandb.group=g"}).config.run_name == "g/w");
+}
+
 TEST_CASE("old keys of OLMo are honoured", "[config]") {
   const auto load = [](const std::vector<std::string>& overrides) {
     return parse_config("{}", "c.json", overrides).config;
@@ -366,6 +381,7 @@ TEST_CASE("old keys of OLMo are honoured", "[config]") {
   CHECK(decay.decay_norm_and_bias);
   CHECK(decay.decay_embeddings);
   CHECK(load({"optimizer.name=decoupled_lionw"}).optimizer.name == "lionw");
+  CHECK(load({"model.layer_norm_type=amd_compatible"}).model.layer_norm_type == "default");
   CHECK(load({"activation_checkpointing=true"}).activation_checkpointing == "whole_layer");
   CHECK_FALSE(load({"activation_checkpointing=false"}).activation_checkpointing);
 }

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "config/other_words.h"
 #include "core/files/json.h"
 
 namespace olmo::report {
@@ -16,6 +17,7 @@ class ModelSettings {
   explicit ModelSettings(Settings& settings) : settings_(settings) {}
 
   void tell_alike() {
+    put_usual_words();
     tell_mlp();
     tell_kv_heads();
     tell_rows();
@@ -43,6 +45,13 @@ class ModelSettings {
     constexpr std::int64_t kLargest = std::int64_t{1} << 31;  // products of two fit
     if (!value.is_number_integer() || value < 0 || value > kLargest) return std::nullopt;
     return value.get<std::int64_t>();
+  }
+
+  void put_usual_words() {
+    for (const auto& [group, name, word, usual] : config::kOtherWords) {
+      const std::string key = std::string(group) + "." + std::string(name);
+      if (is(key, Json(word).dump())) settings_[key] = Json(usual).dump();
+    }
   }
 
   void tell_mlp() {
@@ -83,7 +92,6 @@ class ModelSettings {
   }
 
   void tell_optimizer() {
-    if (is("optimizer.name", R"("decoupled_lionw")")) settings_["optimizer.name"] = R"("lionw")";
     if (is("optimizer.name", R"("lionw")")) settings_.erase("optimizer.eps");
     const std::string old_name = "optimizer.no_decay_norm_and_bias";
     if (!settings_.contains(old_name)) return;

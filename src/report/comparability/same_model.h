@@ -14,7 +14,7 @@ namespace olmo::report {
 ///   vocab_size, embedding_size              -> embedding_size; vocab_size stays
 ///   include_bias, bias_for_layer_norm       -> bias_for_layer_norm, if a norm has weights
 ///   no_decay_norm_and_bias                  -> decay_norm_and_bias, decay_embeddings
-///   decoupled_lionw                         -> lionw
+///   two words for one value                 -> the usual one (config/other_words.h)
 ///   init_cutoff_factor                      -> 3 where init_fn takes that
 ///   attention_layer_norm_with_affine, full_attention_every, init_std, eps, the weight of the
 ///   z-loss, and alpha_f, t_max, t_warmup, warmup_min_lr and units of the schedule: only where they

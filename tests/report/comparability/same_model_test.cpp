@@ -78,6 +78,11 @@ TEST_CASE("old names of an optimizer's settings are the new ones, and LionW read
   CHECK_FALSE(with(R"("name":"adamw","eps":1)") == with(R"("name":"adamw","eps":2)"));
 }
 
+TEST_CASE("a norm around a fault of ROCm's is the default one", "[report]") {
+  CHECK(same(R"("layer_norm_type":"amd_compatible")", R"("layer_norm_type":"default")"));
+  CHECK_FALSE(same(R"("layer_norm_type":"amd_compatible")", R"("layer_norm_type":"rms")"));
+}
+
 TEST_CASE("numbers that are none stay as they are stated", "[report]") {
   const auto settings = settings_with(R"("mlp_ratio":"eight","vocab_size":-1)");
   CHECK(settings.at("model.mlp_ratio") == R"("eight")");
