@@ -1,6 +1,7 @@
 #include "config/file.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/error.h"
 #include "core/files/input_file.h"
@@ -51,16 +52,26 @@ ConfigNode* child_for(ConfigNode& node, std::string_view part, std::string_view 
   return &node.children.back();
 }
 
-void apply_override(ConfigDocument& document, std::string_view override_text) {
-  std::string_view text = override_text;
+/// The parts of `key.path=value`. With dashes before it, it is read as OLMo reads it (olmo/util.py,
+/// clean_opt): dashes in the key are underscores, and a key alone is true.
+std::pair<std::string, std::string_view> key_and_value(std::string_view whole) {
+  std::string_view text = whole;
   while (text.starts_with('-')) text.remove_prefix(1);
+  const bool is_option = text.size() < whole.size();
   const auto equals = text.find('=');
-  if (equals == std::string_view::npos || equals == 0)
-    fail_override(override_text, "is not key.path=value");
+  if (equals == 0 || text.empty() || (equals == std::string_view::npos && !is_option))
+    fail_override(whole, "is not key.path=value");
   check_utf8(text, "command line");
   check_size(text.size(), "command line");
+  std::string key(text.substr(0, equals));
+  if (is_option) std::replace(key.begin(), key.end(), '-', '_');
+  return {key, equals == std::string_view::npos ? "true" : text.substr(equals + 1)};
+}
+
+void apply_override(ConfigDocument& document, std::string_view override_text) {
+  const auto [key, value] = key_and_value(override_text);
   ConfigNode* node = &document.root;
-  for (auto path = text.substr(0, equals); !path.empty();) {
+  for (std::string_view path = key; !path.empty();) {
     const auto dot = path.find('.');
     const auto part = path.substr(0, dot);
     if (part.empty() || dot + 1 == path.size())
@@ -69,7 +80,7 @@ void apply_override(ConfigDocument& document, std::string_view override_text) {
     path = dot == std::string_view::npos ? std::string_view() : path.substr(dot + 1);
   }
   try {
-    *node = parse_yaml_config(text.substr(equals + 1), "value").root;
+    *node = parse_yaml_config(value, "value").root;
   } catch (const Error& error) {
     fail_override(override_text,
                   std::string("has a value that is not YAML (") + error.what() + ")");

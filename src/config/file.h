@@ -33,10 +33,10 @@ ConfigDocument parse_json_config(std::string_view text, const std::string& name)
 /// merge keys excepted.
 ConfigDocument parse_yaml_config(std::string_view text, const std::string& name);
 
-/// Sets `key.path=value` (leading dashes allowed) for each override; the value is YAML: a scalar,
-/// `[a, b]` or `{a: b}`. Keys on the way are made; a number indexes a list. Returns one line for
-/// each override that cannot be applied: without "=", with a value that is not YAML, or with a
-/// path through a value.
+/// Sets `key.path=value` for each override; the value is YAML: a scalar, `[a, b]` or `{a: b}`. Keys
+/// on the way are made; a number indexes a list. With dashes before it, as OLMo's launch scripts
+/// have it, `--key-path` is `key_path=true`. Returns one line for each override that cannot be
+/// applied: without "=" and dashes, with a value that is not YAML, or with a path through a value.
 std::vector<ConfigMessage> apply_overrides(ConfigDocument& document,
                                            const std::vector<std::string>& overrides);
 

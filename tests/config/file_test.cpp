@@ -281,11 +281,21 @@ TEST_CASE("overrides set scalars, lists and maps, and make the keys on their way
   CHECK(document.where(document.root.at_path("a.b")->line) == "command line");
 }
 
+TEST_CASE("overrides with dashes are read as OLMo's launch scripts mean them", "[config]") {
+  auto document = parse_config_document("n: 1\n", "c.yaml");
+  CHECK(apply_overrides(document, {"--save-overwrite", "--dry_run", "--run-name=a-b",
+                                   "--m.rope-theta=5", "x-y=1"})
+            .empty());
+  CHECK(to_json(document.root) ==
+        Json::parse(R"({"n":1,"save_overwrite":true,"dry_run":true,"run_name":"a-b",
+                        "m":{"rope_theta":5},"x-y":1})"));
+}
+
 TEST_CASE("overrides that cannot be applied are all named", "[config]") {
   auto document = parse_config_document("a: {b: 1}\nl: [x]\n", "c.yaml");
   const auto errors =
-      apply_overrides(document, {"a", "a.b.c=1", "l.5=1", "a..b=1", "a.=1", "=1", "a.b=[1"});
-  CHECK(errors.size() == 7);
+      apply_overrides(document, {"a", "a.b.c=1", "l.5=1", "a..b=1", "a.=1", "=1", "--", "a.b=[1"});
+  CHECK(errors.size() == 8);
   for (const auto& error : errors) CHECK(error.text.rfind("command line: `", 0) == 0);
   CHECK(errors.back().text.find("a bracket that is not closed") != std::string::npos);
 }

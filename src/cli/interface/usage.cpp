@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/interface/help.h"
+#include "config/key_table.h"
 #include "core/error.h"
 #include "core/text/number.h"
 #include "core/text/text.h"
@@ -107,6 +108,22 @@ std::string option_name(const std::string& word) {
               hint);
 }
 
+/// The key of a config that a word says as OLMo's launch scripts do: `--save_overwrite`,
+/// `--save-overwrite`, `--run-name=NAME`.
+const config::KeyRow* key_of(const std::string& word) {
+  std::string name = option_name(word);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return config::find_key(name);
+}
+
+/// A word without a value that sets a key of a config, to true.
+bool is_flag_of_config(const CLI::App& command, const std::string& word) {
+  if (!command.get_allow_extras()) return false;
+  const auto* row = key_of(word);
+  return row != nullptr && !row->group &&
+         (row->type.empty() || row->type.starts_with("true or false"));
+}
+
 bool is_option_word(const std::string& word) {
   if (word.size() < 2 || word[0] != '-') return false;
   return !is_digit(word[1]) && word[1] != '.';  // -1 is a value
@@ -131,8 +148,9 @@ void check_names(const CLI::App& app, const Words& words) {
     if (is_option_word(word)) {
       const auto* option = find_option(*command, word);
       if (option == nullptr) {
-        if (!command->get_allow_extras() || word.find('=') == std::string::npos)
-          no_such_option(*command, word);
+        const bool may_be_override =
+            command->get_allow_extras() && word.find('=') != std::string::npos;
+        if (!may_be_override && !is_flag_of_config(*command, word)) no_such_option(*command, word);
       } else if (option->get_expected_max() == 0 && word.find('=') != std::string::npos) {
         usage_error(full_name(*command) + ": " + option->get_name() +
                     " takes no value; give it alone");
@@ -243,7 +261,9 @@ void refuse_unknown_options(const CLI::App& command, const Words& words) {
   for (const auto& word : words) {
     if (!is_option_word(word)) continue;
     const std::string name = option_name(word);
-    if (word.find('=') == std::string::npos) no_such_option(command, word);
+    if (word.find('=') == std::string::npos && !is_flag_of_config(command, word))
+      no_such_option(command, word);
+    if (key_of(word) != nullptr) continue;
     std::string dashed = name;
     std::replace(dashed.begin(), dashed.end(), '_', '-');
     for (const auto& known : option_names(command)) {

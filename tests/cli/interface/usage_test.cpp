@@ -49,6 +49,17 @@ TEST_CASE("help tells the default of an option that takes a number", "[cli]") {
         std::string::npos);
 }
 
+TEST_CASE("keys are set with dashes, too, as OLMo's launch scripts do", "[cli]") {
+  for (const auto* word :
+       {"--save_overwrite", "--save-overwrite", "--run-name=a", "--dry_run=no"}) {
+    INFO(word);
+    CHECK(say({"train", "/no/such/config.yaml", word}).error.find("/no/such/config.yaml") !=
+          std::string::npos);
+  }
+  check_refused({{{"train", "/no/such/config.yaml", "--seed", "5"}, {"`--seed` is no option"}},
+                 {{"runs", "list", "--save_overwrite"}, {"`--save_overwrite` is no option"}}});
+}
+
 TEST_CASE("help begins each part after one empty line", "[cli]") {
   CHECK(say({"--help"}).out.find("\n\n\n") == std::string::npos);
 }
