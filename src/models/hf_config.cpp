@@ -70,7 +70,11 @@ void read_olmo3_rope(const ConfigKeys& reader, const std::string& where,
     full = read_rope(*json, where + ": `rope_scaling`", &model.rope_scaling);
   if (const Json* json = reader.find("rope_parameters")) {
     const ConfigKeys kinds(*json, where + ": `rope_parameters`");
+    const bool has_both = json->contains(kFull) && json->contains(kSliding);
     for (const auto& [name, value] : json->items()) {
+      // Of all layers: transformers reads nothing of it where it reads those of each kind, but
+      // writes it again.
+      if (has_both && is_any(name, {"rope_type", "rope_theta"})) continue;
       const std::string place = where + ": `rope_parameters`: `" + name + "`";
       if (name == kFull) {
         full = read_rope(value, place, &model.rope_scaling);

@@ -136,6 +136,9 @@ TEST_CASE("an OLMo 3 is read as transformers 4 and as 5 wrote it, and written fo
            other.rope_scaling->attention_factor == model.rope_scaling->attention_factor;
   };
   CHECK(same(parse_hf_config(later, "config.json").model));
+  later["rope_parameters"]["rope_type"] = "default";  // transformers reads neither of the two
+  later["rope_parameters"]["rope_theta"] = 10000;
+  CHECK(same(parse_hf_config(later, "config.json").model));
   Json written = models::to_hf_config(model, {}, "float32");
   CHECK(written["layer_types"] == olmo3()["layer_types"]);
   CHECK(same(parse_hf_config(written, "config.json").model));
@@ -175,6 +178,7 @@ TEST_CASE("what an OLMo 3 may not have is refused by name", "[models]") {
       {"rope_scaling", scaled("beta_slow", 64), "rope_scaling.beta_fast"},
       {"rope_parameters", {{"sliding_attention", scaling}}, "sliding_attention"},
       {"rope_parameters", {{"sliding_attention", {{"rope_theta", 10000.0}}}}, "another rope_theta"},
+      {"rope_parameters", {{"rope_theta", 10000.0}}, "`rope_theta` is not known"},
       {"rope_parameters", {{"other", Json::object()}}, "`other` is not known"}};
   for (const auto& [key, value, says] : cases)
     CHECK_THAT(refusal(with(olmo3(), key, value)), Catch::Contains(says));
