@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "config/file.h"
+#include "config/key_table.h"
 #include "core/text/text.h"
 
 namespace olmo::config {
@@ -266,7 +267,13 @@ class Resolver {
     }
     if ((copied_bytes_ += found->text.size()) > kMaxCopiedBytes)
       throw BadReference{"copies too much by references"};
-    return *found;
+    ConfigNode value = *found;
+    // A name that looks like a number is the name that its key reads.
+    const KeyRow* row = find_key(path);
+    const bool is_text = row != nullptr && row->type.starts_with("text");
+    if (is_text && value.style == ConfigNode::Style::kPlain)
+      value.style = ConfigNode::Style::kQuoted;
+    return value;
   }
 
   ConfigDocument& document_;

@@ -369,6 +369,13 @@ TEST_CASE("W&B's group is null in a text unless it is set", "[config]") {
   CHECK(parse_config(text, "c.json", {"wandb.group=g"}).config.run_name == "g/w");
 }
 
+TEST_CASE("a name that looks like a number is the same wherever it is put", "[config]") {
+  const auto config =
+      parse_config("run_name: 2024_06_01\nsave_folder: runs/${run_name}\n", "c.yaml").config;
+  CHECK(config.run_name == "2024_06_01");
+  CHECK(config.save_folder == "runs/2024_06_01");
+}
+
 TEST_CASE("old keys of OLMo are honoured", "[config]") {
   const auto load = [](const std::vector<std::string>& overrides) {
     return parse_config("{}", "c.json", overrides).config;
