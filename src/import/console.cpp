@@ -1,5 +1,6 @@
 #include "import/console.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,17 +40,31 @@ struct OlmoNumber {
   std::string value;
 };
 
-/// Of a line `    train/CrossEntropyLoss=11.20`.
-std::optional<OlmoNumber> olmo_number(std::string_view line) {
-  const auto indent = line.find("    ");
-  if (indent == line.npos) return std::nullopt;
-  const auto told = trimmed(line.substr(indent));
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+/// Of `train/CrossEntropyLoss=11.20`.
+std::optional<OlmoNumber> olmo_number_in(std::string_view told) {
   const auto equals = told.find('=');
   const auto name = told.substr(0, equals);
   if (equals == told.npos || name.find('/') == told.npos || name.ends_with(' '))
     return std::nullopt;
   const auto value = split_words(told.substr(equals + 1));
-  return OlmoNumber{line.substr(0, indent), name, value.empty() ? "" : without_thousands(value[0])};
+  return OlmoNumber{"", name, value.empty() ? "" : without_thousands(value[0])};
+}
+
+/// Of a line `    train/CrossEntropyLoss=11.20`. A text that was copied has often lost the
+/// indentation.
+std::optional<OlmoNumber> olmo_number(std::string_view line) {
+  const auto told = trimmed(line);
+  const auto group = told.substr(0, told.find('/'));
+  auto number = olmo_number_in(told);
+  if (number && std::ranges::all_of(group, is_letter) && parse_log_number(number->value))
+    return number;
+  const auto indent = line.find("    ");
+  if (indent == line.npos) return std::nullopt;
+  number = olmo_number_in(trimmed(line.substr(indent)));
+  if (number) number->before = line.substr(0, indent);
+  return number;
 }
 
 /// Makes rows of the lines of one rank, between which those of others may stand.

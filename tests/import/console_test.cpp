@@ -53,6 +53,21 @@ TEST_CASE("OLMo's console is read block by block", "[import]") {
   CHECK(read.skipped == 1);
 }
 
+TEST_CASE("OLMo's console is read from a text that has lost its indentation", "[import]") {
+  const Log log(
+      "olmo.train:816\tINFO\t[step=817846/1430511]\n"
+      "train/CrossEntropyLoss=2.351\n"
+      "throughput/total_tokens=1,715,147,374,592      train.py:816\n"
+      "olmo.train:816\tINFO\t[step=817847/1430511]\n"
+      "  train/CrossEntropyLoss=2.341\n"
+      "saved to /checkpoints/lr=4\n"
+      "runs/lr=high\n");
+  const auto read = log.read();
+  CHECK(losses(read) == std::vector<double>{2.351, 2.341});
+  CHECK(read.steps.at(0).tokens == 1715147374592);
+  CHECK(read.metric_names.empty());
+}
+
 TEST_CASE("ranks and nodes may stand before each line of OLMo's console", "[import]") {
   // srun --label, torchrun --tee 3, and the script that starts OLMo on LUMI.
   for (const std::string first : {"0: ", "[default0]:", "nid005042:0 out: "}) {
