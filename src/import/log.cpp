@@ -163,6 +163,21 @@ void read_text_log(std::string_view text, const std::string& file, LogFormat for
   read_jsonl(text, file, on_row);
 }
 
+/// Whether a line has `name=1`, `name: 1` or `loss 1` before a comma or its end, as what a console
+/// prints, and not the header of a CSV.
+bool tells_a_number(std::string_view line) {
+  while (!line.empty()) {
+    const auto comma = std::min(line.find(','), line.size());
+    const auto field = trimmed(line.substr(0, comma));
+    const auto number = field.find_last_of("=: ") + 1;  // 0 where there is none
+    const auto name = trimmed(field.substr(0, number));
+    const bool has_name = name.ends_with('=') || name.ends_with(':') || name.ends_with("loss");
+    if (has_name && parse_log_number(field.substr(number))) return true;
+    line.remove_prefix(std::min(comma + 1, line.size()));
+  }
+  return false;
+}
+
 }  // namespace
 
 LogFormat parse_log_format(std::string_view name) {
@@ -204,7 +219,8 @@ LogFormat detect_log_format(std::string_view text, const std::string& file) {
       if (words[0].starts_with('{') && !is_python) return LogFormat::kJsonl;
       if (words.size() >= 2 && std::all_of(words.begin(), words.end(), is_number))
         return LogFormat::kColumns;
-      may_be_csv = lines.line().find(',') != std::string_view::npos;
+      may_be_csv =
+          lines.line().find(',') != std::string_view::npos && !tells_a_number(lines.line());
     }
     if (const auto console = console_of(lines.line())) return *console;
   }
@@ -217,8 +233,8 @@ LogFormat detect_log_format(std::string_view text, const std::string& file) {
               file +
                   ": is none of the known logs (CSV with a header, JSON lines, columns of numbers, "
                   "the console of OLMo, torchtitan, Megatron or NeMo, TensorBoard's event file, "
-                  "W&B's record): "
-                  "--format says which it is meant to be");
+                  "W&B's record): --format says which it is meant to be; of what another console "
+                  "prints, make two columns, step and loss (docs/import.md)");
 }
 
 bool for_each_log_row(std::string_view text, const std::string& file, LogFormat format,

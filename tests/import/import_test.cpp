@@ -185,6 +185,10 @@ TEST_CASE("a bad line is named, whatever the format", "[import]") {
   CHECK_THAT(reads("{\"step\": 1, \"loss\": 1e999}\n"), Catch::StartsWith("x.log:1: is not valid"));
   CHECK_THAT(reads(""), Catch::Contains("none of the known logs"));
   CHECK_THAT(reads("hello\n"), Catch::Contains("none of the known logs"));
+  for (const auto* line : {"iter 10: loss 3.1462, time 40.24ms", "epoch 1 loss=2.5, lr=1e-4",
+                           "Epoch 1 | step 2 | loss train: 10.912, val: n/a"})
+    CHECK_THAT(reads(std::string(line) + "\n" + line + "\n"),
+               Catch::Contains("none of the known logs"));
   const std::string hugging_face = "{'loss': 2.5, 'learning_rate': 4.9e-05, 'epoch': 0.05}\n";
   for (const std::string before : {"", "Loading, please wait\n", "  5%|#  | 10/200 "})
     CHECK_THAT(reads(before + hugging_face), Catch::Contains("trainer_state.json"));
