@@ -190,6 +190,12 @@ void require_no_errors(Findings& findings) {
     throw Error(ErrorKind::kUsage, joined(sorted_texts(std::move(findings.errors)), "\n"));
 }
 
+/// A YAML file may have numbers in quotes, as OmegaConf takes them, and its JSON has them so, too.
+void take_numbers_in_quotes(ConfigNode& node) {
+  if (node.style == ConfigNode::Style::kJsonString) node.style = ConfigNode::Style::kQuoted;
+  for (auto& child : node.children) take_numbers_in_quotes(child);
+}
+
 }  // namespace
 
 LoadedConfig read_document(ConfigDocument document, bool is_yaml,
@@ -231,8 +237,9 @@ LoadedConfig parse_config(const std::string& text, const std::string& name,
 }
 
 std::vector<EvaluatorConfig> evaluators_of(const TrainConfig& config) {
-  const ConfigDocument document =
+  ConfigDocument document =
       parse_json_config(R"({"evaluators":)" + config.evaluators.text + "}", "config");
+  take_numbers_in_quotes(document.root);
   Findings findings{document};
   auto evaluators = read_evaluators(findings);
   report_misread(findings);

@@ -247,6 +247,21 @@ TEST_CASE("an evaluator that this machine cannot resolve stops a run, and is not
   CHECK(evaluators_of(loaded.config).empty());
 }
 
+TEST_CASE("numbers of an evaluator may be in quotes, and come from the environment", "[config]") {
+  for (const auto* number : {"5", "${oc.env:OLMO_TEST_UNSET,5}"}) {
+    INFO(number);
+    const auto config =
+        parse_config(std::string("evaluators: [{label: x, type: lm, data: {paths: [a]}, "
+                                 "subset_num_batches: \"") +
+                         number + "\"}]\n",
+                     "c.yaml")
+            .config;
+    const auto evaluators = evaluators_of(config);
+    REQUIRE(evaluators.size() == 1);
+    CHECK(evaluators[0].subset_num_batches == 5);
+  }
+}
+
 TEST_CASE("evaluators of one name stop a run, as their scores could not be told apart",
           "[config]") {
   const auto blocker_of = [](const std::string& first, const std::string& second) -> std::string {
