@@ -14,6 +14,7 @@ import functools
 import logging
 import multiprocessing
 import os
+import pathlib
 import pickle
 import warnings
 
@@ -150,6 +151,10 @@ def initial_weights(config_file, seed):
 
 def trainer_of(config_file, weights, arithmetic):
     cfg = make_trajectory.filled_in(TrainConfig.load(config_file))
+    if torch.distributed.is_initialized():
+        # A folder each: rank 0 writes the order of an epoch over that of the epoch before, which others may still read through their maps.
+        cfg.save_folder += f"-{torch.distributed.get_rank()}"
+        pathlib.Path(cfg.save_folder, "train_data").mkdir(parents=True, exist_ok=True)
     trainer = make_trajectory.trainer_of(cfg, weights, torch.float64 if arithmetic == "fp64" else torch.float32, wrapped)
     raise_logits(trainer)
     return trainer
@@ -206,7 +211,7 @@ def serve(rank, ranks, store, pipe):
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
     torch.set_num_threads(1)
-    os.environ |= {name: str(rank) for name in ("RANK", "LOCAL_RANK", "FS_LOCAL_RANK")} | dict(LOCAL_WORLD_SIZE=str(ranks))
+    os.environ |= {name: str(rank) for name in ("RANK", "LOCAL_RANK")} | dict(LOCAL_WORLD_SIZE=str(ranks), FS_LOCAL_RANK="0")
     torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=ranks)
     with contextlib.suppress(EOFError):
         while True:
