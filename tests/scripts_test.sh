@@ -34,7 +34,7 @@ rm "$work/bin/getent"
 for each in build build_arm64 check_gpu_kernels fuzz on_debian package prove_gpu quickstart release sample_report sanitize serve_pictures test tidy verdict_simulation; do
   expect "help of $each.sh" 0 . "scripts/$each.sh" --help
 done
-for each in against_olmo against_olmo_core determinism_table real_pairs report_picture same_bits tasks_against_olmo; do
+for each in against_older_olmo against_olmo against_olmo_core determinism_table real_pairs report_picture same_bits tasks_against_olmo; do
   expect "help of $each.py" 0 . "scripts/$each.py" --help
 done
 expect "a simulation without tests" 2 "^verdict_simulation.sh: .*none is no program of tests; scripts/build.sh --tests makes it" scripts/verdict_simulation.sh 1 "$work/none"

@@ -51,8 +51,9 @@ inline std::vector<Document> all_documents() {
       if (entry.path().extension() == ".md") paths.push_back(entry.path());
   for (const char* page :
        {"reports/README.md", "reports/against_olmo.md", "reports/against_olmo_core.md",
-        "reports/against_olmo_on_ranks.md", "reports/determinism.md", "reports/same_bits.md",
-        "reports/tasks_against_olmo.md", "reports/sample/parity.md", "checkpoints/README.md"})
+        "reports/against_olmo_on_ranks.md", "reports/against_older_olmo.md",
+        "reports/determinism.md", "reports/same_bits.md", "reports/tasks_against_olmo.md",
+        "reports/sample/parity.md", "checkpoints/README.md"})
     paths.push_back(root / page);
   std::sort(paths.begin(), paths.end());
   std::vector<Document> documents;
