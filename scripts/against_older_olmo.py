@@ -22,7 +22,6 @@ import json
 import logging
 import os
 import pathlib
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -164,14 +163,6 @@ def judged(result, others):
     return result._replace(spread={name: max(against_olmo.FLOOR[name], *(other[name] for other in others)) for name in QUANTITIES})
 
 
-def ratios(result):
-    return {name: result.distance[name] / result.spread[name] for name in result.distance}
-
-
-def is_far(result):
-    return bool(result.wrong) or not all(ratio <= against_olmo.LIMIT for ratio in ratios(result).values())
-
-
 def compare(reference, harness, version, seed, folder):
     """A Result; None where the seed draws nothing for the version, and a sentence where the harness refuses it."""
     import yaml
@@ -204,7 +195,7 @@ def compare(reference, harness, version, seed, folder):
 
     others = apart(range(REPEATS))
     result = judged(Result(seed, len(expected[0]), [], distance(found, expected, initial), {}), others)
-    if is_far(result):
+    if against_olmo.is_far(result):
         result = judged(result, others + apart(range(REPEATS, REPEATS + against_olmo.MORE)))
     return result
 
@@ -237,7 +228,7 @@ def results_of(harness, version, seeds, folder):
     with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": paths}, stdout=subprocess.PIPE, text=True) as worker:
         for line in worker.stdout:
             results.append(Result(*json.loads(line)))
-            told = "; ".join(results[-1].wrong[:2]) or ", ".join(f"{name} {ratio:.2f}" for name, ratio in ratios(results[-1]).items())
+            told = "; ".join(results[-1].wrong[:2]) or ", ".join(f"{name} {ratio:.2f}" for name, ratio in against_olmo.ratios(results[-1]).items())
             print(f"{version} {results[-1].seed}, {results[-1].steps} steps: {told}", flush=True)
     if worker.returncode != 0:
         sys.exit(f"the trainings by OLMo {version} ended with {worker.returncode}")
@@ -248,16 +239,13 @@ def table(found):
     lines = [against_olmo.row(["OLMo", "trainings", "steps", *QUANTITIES]), against_olmo.row(["---"] * (3 + len(QUANTITIES)))]
     for version, results in found.items():
         held = [result for result in results if result.distance]
-        cells = []
-        for name in QUANTITIES:
-            shares = [ratios(result)[name] for result in held]
-            cells.append(f"{statistics.median(shares):.2f}, {max(shares):.2f} ({max(result.distance[name] for result in held):.0e})" if shares else "–")
+        cells = (against_olmo.cell(held, name) for name in QUANTITIES)
         lines.append(against_olmo.row([version, str(len(held)), str(sum(result.steps for result in held)), *cells]))
     return lines
 
 
 def report(found, versions, command):
-    far = [(version, result) for version, results in found.items() for result in results if is_far(result)]
+    far = [(version, result) for version, results in found.items() for result in results if against_olmo.is_far(result)]
     return "\n".join([
         "# Random trainings against older versions of OLMo's own trainer", "",
         f"Made by `{command}` on {datetime.date.today()} with {versions}; do not edit.", "",
@@ -272,7 +260,7 @@ def report(found, versions, command):
         f"differ by half an ulp ({REPEATS} runs, and {against_olmo.MORE} more where these are too few), and the largest distance itself. A training is too far at {against_olmo.LIMIT} times. Losses are in nats, the gradient norm is",
         "relative, weights are those after the last step, relative to how far training moved them. The reference counts as at least so far from itself: "
         + ", ".join(f"{name} {against_olmo.FLOOR[name]:.0e}" for name in QUANTITIES) + ".", "", *table(found), "",
-        *(f"- {version}, seed {result.seed}: " + ("; ".join(result.wrong[:3]) or ", ".join(f"{name} {ratio:.1f}" for name, ratio in ratios(result).items()))
+        *(f"- {version}, seed {result.seed}: " + ("; ".join(result.wrong[:3]) or ", ".join(f"{name} {ratio:.1f}" for name, ratio in against_olmo.ratios(result).items()))
           for version, result in far), *([""] if far else [])])
 
 
@@ -293,7 +281,7 @@ def main():
             found[version] = results_of(harness, version, options.seeds, folder)
     command = f"scripts/against_older_olmo.py HARNESS --seeds {options.seeds[0]} {options.seeds[1]}"
     options.output.write_text(report(found, against_olmo.versions_of(harness), command))
-    sys.exit(1 if any(is_far(result) for results in found.values() for result in results) else 0)
+    sys.exit(1 if any(against_olmo.is_far(result) for results in found.values() for result in results) else 0)
 
 
 if __name__ == "__main__":

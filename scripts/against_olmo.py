@@ -195,16 +195,18 @@ def row(cells):
     return "| " + " | ".join(cells) + " |"
 
 
+def cell(held, name):
+    """Of a table: the median and the largest ratio, and the largest distance."""
+    shares = [ratios(result)[name] for result in held]
+    return f"{statistics.median(shares):.2f}, {max(shares):.2f} ({max(result.distance[name] for result in held):.0e})" if shares else "–"
+
+
 def table(results):
     quantities = list(FLOOR)
     lines = [row(["arithmetic", "trainings", "steps", *quantities]), row(["---"] * (3 + len(quantities)))]
     for group in sorted({result.group for result in results}):
         held = [result for result in results if result.group == group and result.distance]
-        cells = []
-        for name in quantities:
-            shares = [ratios(result)[name] for result in held]
-            cells.append(f"{statistics.median(shares):.2f}, {max(shares):.2f} ({max(result.distance[name] for result in held):.0e})" if shares else "–")
-        lines.append(row([group, str(len(held)), str(sum(result.steps for result in held)), *cells]))
+        lines.append(row([group, str(len(held)), str(sum(result.steps for result in held)), *(cell(held, name) for name in quantities)]))
     return lines
 
 
